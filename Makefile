@@ -1,0 +1,36 @@
+# Every target makes its own virtual environment in .venv; nothing outside this folder is touched.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+WORKERS ?= 2
+
+.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb clean
+
+demo: $(READY)            ## place the waiting gangs of a real 2,048-node cluster and show the answer
+	$(BIN)/kant-opt place instances/slurm-2048.json.gz
+
+test: $(READY) lint types ## everything that must hold before a commit
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not bench" tests
+
+test-slow: $(READY)       ## the long suites
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not bench" tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+bench: $(READY)           ## times of docs/benchmarks.md
+	$(BIN)/python -m pytest -m bench tests
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) dist build .hypothesis .mypy_cache .ruff_cache .benchmarks

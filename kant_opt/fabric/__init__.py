@@ -1,0 +1,5 @@
+"""The fabric: graph, levels, domains; generators and the topologies that ship with the project."""
+
+from kant_opt.fabric.fabric import Fabric, Path
+
+__all__ = ["Fabric", "Path"]

@@ -1,0 +1,108 @@
+"""The answer: placement, value and bound per objective level, a reason for each job not placed, the run's record."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kant_opt.schema.base import Frozen
+from kant_opt.schema.placement import Placement
+
+Status = Literal["OPTIMAL", "FEASIBLE", "INFEASIBLE", "UNKNOWN"]
+ReasonKind = Literal["impossible", "not_now", "outbid", "quota", "group", "not_found"]
+
+
+class LevelValue(Frozen):
+    """One objective level: value reached, best value proven possible, and who proved it."""
+
+    name: str
+    """Term name; `admitted[7]` is priority class 7."""
+    sense: Literal["max", "min"]
+    value: int
+    bound: int | None
+    """No answer is better than this; None: nothing proven."""
+    bound_source: str = ""
+
+    @property
+    def gap(self) -> int | None:
+        """|value - bound|, an absolute integer; None without a bound."""
+        return None if self.bound is None else abs(self.value - self.bound)
+
+    @property
+    def relative_gap(self) -> float | None:
+        """gap / max(1, |value|); None without a bound."""
+        return None if self.gap is None else self.gap / max(1, abs(self.value))
+
+    @property
+    def proven(self) -> bool:
+        """True where value and bound meet."""
+        return self.gap == 0
+
+
+class CauseCount(Frozen):
+    """How many nodes one cause excludes."""
+
+    cause: str
+    nodes: int
+
+
+class LevelFit(Frozen):
+    """How close the best domain of one level comes."""
+
+    level: str
+    domain: tuple[str, ...]
+    fits: int
+    needed: int
+    unit: Literal["pods", "slices"]
+
+
+class Reason(Frozen):
+    """Why one job is not placed."""
+
+    job: str
+    kind: ReasonKind
+    """impossible: not even on the empty fabric. not_now: room is taken by what runs. outbid: fits alone, other jobs of
+    this request came first. quota: its queue's limit. group: another job of its group is not placed.
+    not_found: the search's limit was reached; no proof that it cannot."""
+    podset: str = ""
+    short: str = ""
+    """The resource or rule that is short: gpu, gpu share, cpu, memory, pods, level, nodes, ..."""
+    fits: tuple[LevelFit, ...] = ()
+    causes: tuple[CauseCount, ...] = ()
+    """Every node under exactly one cause: the counts add up to all nodes."""
+    blockers: tuple[str, ...] = ()
+    """Node or job names whose leaving would help, at most a handful."""
+    sentence: str
+
+
+class Flag(Frozen):
+    """Something odd in the state of the cluster that does not stop the answer."""
+
+    subject: str
+    text: str
+
+
+class RunRecord(Frozen):
+    """How the answer came about. Only `seconds` differs between equal runs."""
+
+    backend: str
+    seconds: float = 0.0
+    seed: int = 0
+    limit_hit: str = ""
+    """The limit that bit, empty where none did."""
+    notes: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+
+
+class Outcome(Frozen):
+    """The verified answer to one request."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    status: Status
+    placement: Placement | None
+    """None where there is no answer at all."""
+    levels: tuple[LevelValue, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    run: RunRecord
