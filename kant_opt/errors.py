@@ -23,9 +23,7 @@ class InputError(KantOptError, ValueError):
 
     def within(self, outer: str) -> InputError:
         """Return the same error seen from `outer`, the file or object that holds the place."""
-        return InputError(
-            self.problem, place=f"{outer}: {self.place}" if self.place else outer, way_out=self.way_out
-        )
+        return InputError(self.problem, place=f"{outer}: {self.place}" if self.place else outer, way_out=self.way_out)
 
 
 class UnknownName(InputError):

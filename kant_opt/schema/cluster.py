@@ -42,15 +42,11 @@ class Hold(Frozen):
     def _gpus_fit(self) -> Self:
         share = self.gpu_milli is not None or self.gpu_memory_mib is not None
         if share and (self.gpus or len(self.gpu_indices) != 1):
-            raise ValueError(
-                f"hold on node {self.node!r}: a share names its one GPU in gpu_indices, and no gpus"
-            )
+            raise ValueError(f"hold on node {self.node!r}: a share names its one GPU in gpu_indices, and no gpus")
         if self.gpu_milli is not None and self.gpu_memory_mib is not None:
             raise ValueError(f"hold on node {self.node!r}: a share is in thousandths or in MiB, not both")
         if not share and self.gpu_indices and len(self.gpu_indices) != self.gpus:
-            raise ValueError(
-                f"hold on node {self.node!r}: {len(self.gpu_indices)} indices for {self.gpus} GPUs"
-            )
+            raise ValueError(f"hold on node {self.node!r}: {len(self.gpu_indices)} indices for {self.gpus} GPUs")
         if len(set(self.gpu_indices)) != len(self.gpu_indices):
             raise ValueError(f"hold on node {self.node!r}: a GPU index occurs twice")
         return self
@@ -87,8 +83,7 @@ class Reservation(Frozen):
     def _window_is_forward(self) -> Self:
         if self.end_s is not None and self.end_s <= self.start_s:
             raise ValueError(
-                f"reservation {self.name!r}: end {self.end_s} is not after start {self.start_s} "
-                "(windows are half open)"
+                f"reservation {self.name!r}: end {self.end_s} is not after start {self.start_s} (windows are half open)"
             )
         return self
 
@@ -117,9 +112,7 @@ class Queue(Frozen):
         check_unique(f"quota of queue {self.name!r}", (f"{q.resource}/{q.pool}" for q in self.quotas))
         for quota in self.quotas:
             if quota.limit is not None and quota.limit < quota.guaranteed:
-                raise ValueError(
-                    f"queue {self.name!r}: limit {quota.limit} is below the guaranteed {quota.guaranteed}"
-                )
+                raise ValueError(f"queue {self.name!r}: limit {quota.limit} is below the guaranteed {quota.guaranteed}")
         return self
 
 

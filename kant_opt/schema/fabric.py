@@ -63,9 +63,7 @@ class FabricSpec(Frozen):
             raise ValueError("level 'node' is implied; leave it out of `levels`")
         check_unique("switch", (s.name for s in self.switches))
         if not self.is_graph and any(link.b for link in self.links):
-            raise ValueError(
-                "links between two vertices need `switches`; uplinks of a domain leave `b` empty"
-            )
+            raise ValueError("links between two vertices need `switches`; uplinks of a domain leave `b` empty")
         return self
 
 

@@ -62,9 +62,7 @@ class Node(Frozen):
         if len(seen) != len(set(seen)):
             raise ValueError(f"node {self.name!r}: a GPU index occurs twice in gpu_details")
         if bad := [i for i in seen if i >= self.gpus]:
-            raise ValueError(
-                f"node {self.name!r}: GPU index {bad[0]} with {self.gpus} GPUs (indices start at 0)"
-            )
+            raise ValueError(f"node {self.name!r}: GPU index {bad[0]} with {self.gpus} GPUs (indices start at 0)")
         if not self.pools:
             raise ValueError(f"node {self.name!r}: pools is empty; leave it out for 'default'")
         return self

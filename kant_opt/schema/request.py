@@ -57,9 +57,7 @@ class Request(Frozen):
             for i, link in enumerate(spec.links):
                 for end in (link.a, link.b):
                     if end not in names:
-                        raise InputError(
-                            f"link end {end!r} is neither a switch nor a node", place=f"fabric.links.{i}"
-                        )
+                        raise InputError(f"link end {end!r} is neither a switch nor a node", place=f"fabric.links.{i}")
             return self
         for i, node in enumerate(self.nodes):
             if len(node.path) != len(spec.levels):
