@@ -72,8 +72,9 @@ def _check_names(nodes: Sequence[Node]) -> None:
 def _uplinks(spec: FabricSpec, paths: Mapping[str, Path]) -> dict[Path, int]:
     """Return the bandwidth upwards of the domains that `spec.links` names; bundles of one domain add up."""
     named: dict[str, list[Path]] = {}
-    for path in {path[:depth] for path in paths.values() for depth in range(1, len(path) + 1)}:
-        named.setdefault("/".join(path), []).append(path)
+    domains = {path[:depth] for path in paths.values() for depth in range(1, len(path) + 1)}
+    for domain in sorted(domains):
+        named.setdefault("/".join(domain), []).append(domain)
     total: dict[Path, int] = {}
     for i, link in enumerate(spec.links):
         place = f"fabric.links.{i}.a"

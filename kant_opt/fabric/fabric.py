@@ -21,7 +21,7 @@ Path = tuple[str, ...]
 """A domain's identity: its name on every level from the outermost down to its own."""
 
 Vertex = tuple[str, object]
-"""A vertex of the graph: ("node", name), ("domain", path), ("switch", name), ("gpu" or "nic", (node, index or name))."""
+"""A vertex of the graph: its sort and what tells it apart, see `build_graph`."""
 
 
 class Fabric:
