@@ -1,7 +1,17 @@
 """Files in and out: the native document and the formats of clusters."""
 
-from kant_opt.io import native
+from kant_opt.io import kubernetes, native
 from kant_opt.io.files import load_placement, read_text, save, write_atomic
 from kant_opt.io.formats import FORMATS, Format, read_request
 
-__all__ = ["FORMATS", "Format", "load_placement", "native", "read_request", "read_text", "save", "write_atomic"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "kubernetes",
+    "load_placement",
+    "native",
+    "read_request",
+    "read_text",
+    "save",
+    "write_atomic",
+]
