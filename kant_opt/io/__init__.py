@@ -1,6 +1,6 @@
 """Files in and out: the native document and the formats of clusters."""
 
-from kant_opt.io import kubernetes, native
+from kant_opt.io import kubernetes, native, openb
 from kant_opt.io.files import load_placement, read_text, save, write_atomic
 from kant_opt.io.formats import FORMATS, Format, read_request
 
@@ -10,6 +10,7 @@ __all__ = [
     "kubernetes",
     "load_placement",
     "native",
+    "openb",
     "read_request",
     "read_text",
     "save",

@@ -33,13 +33,14 @@ class Format(Protocol):
 
 
 FORMATS: Registry[Format] = Registry("format")
+_LAST = "native"
 
 
 def read_request(source: str | Path, *, format: str | None = None) -> Read:  # noqa: A002 - what users call it
     """Return the request in a file or folder, with notes on what was left out.
 
-    Without `format` the first format that knows the content reads it. Raises InputError where nothing does, and
-    UnknownName for a `format` that is not in FORMATS.
+    Without `format` the one format that knows the content reads it; the native one, which is the least particular, only
+    where no other does. Raises InputError where none or several know it, UnknownName for a `format` not in FORMATS.
     """
     path = Path(source)
     chosen = FORMATS[format] if format is not None else None
@@ -47,12 +48,19 @@ def read_request(source: str | Path, *, format: str | None = None) -> Read:  # n
         raise InputError("no such file or folder", place=str(path), way_out="check the path")
     if chosen:
         return chosen.read_with_notes(path)
-    for name in sorted(FORMATS, key=lambda name: name == "native"):  # the least particular is asked last
-        if FORMATS[name].sniff(path):
-            return FORMATS[name].read_with_notes(path)
+    found = [name for name in FORMATS if name != _LAST and FORMATS[name].sniff(path)]
+    if not found and _LAST in FORMATS and FORMATS[_LAST].sniff(path):
+        found = [_LAST]
+    if len(found) == 1:
+        return FORMATS[found[0]].read_with_notes(path)
+    what = "folder" if path.is_dir() else "file"
+    if found:
+        raise InputError(
+            f"this {what} could be read as {' or '.join(found)}", place=path.name, way_out="name the format"
+        )
     wanted = "; ".join(f"{name}: {part.looks_for}" for name, part in FORMATS.items())
     raise InputError(
-        f"no known format in this {'folder' if path.is_dir() else 'file'}",
+        f"no known format in this {what}",
         place=path.name,
         way_out=f"looked for {wanted}; name the format if it is one of these",
     )
