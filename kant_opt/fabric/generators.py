@@ -100,14 +100,15 @@ def rail_optimised(
 ) -> Generated:
     """Return a graph fabric: each node has a cable to each of its unit's `rails` leaves, each leaf some to each spine.
 
-    All cables carry `gbps`, Gbit/s. The levels that follow from the graph are spine > leaf, where a leaf domain is the unit of nodes on the same leaves.
+    All cables carry `gbps`, Gbit/s. The levels that follow from the graph are spine > leaf, where a leaf domain is the
+    unit of nodes on the same leaves.
 
     >>> from kant_opt.fabric import build_fabric
     >>> fabric = build_fabric(*rail_optimised(units=2, nodes_per_unit=4, spines=2))
     >>> fabric.levels, len(fabric.domains("leaf")), len(fabric.switches_of(fabric.domains("leaf")[0]))
     (('spine', 'leaf', 'node'), 2, 8)
     """
-    _check_sizes(units=units, nodes_per_unit=nodes_per_unit)
+    _check_sizes(units=units, nodes_per_unit=nodes_per_unit, rails=rails)
     _check_sizes(units=units, spines=spines, rails=rails)
     _check_sizes(links_per_spine=links_per_spine)
     _check_sizes(gbps=gbps)
