@@ -28,7 +28,7 @@ class Usage:
 
     A share is counted in units of 1/(1000 M) of a GPU with M MiB: t thousandths are t M units, m MiB are 1000 m.
     Where M is unknown it counts as 1, so that a share in MiB takes the whole GPU.
-    Whole GPUs held without an index take untouched ones as long as there are some; what exceeds them takes nothing.
+    Where whole GPUs taken without an index exceed the untouched ones, the node is over-committed: nothing is free.
     """
 
     schedulable: NDArray[np.bool_]
@@ -103,7 +103,7 @@ class _Tally:
             untouched[n] -= 1
             if units < self.unit[n]:
                 parts.append((n, self.unit[n] - units))
-        return [max(0, u) for u in untouched], parts
+        return [max(0, u) for u in untouched], [(n, free) for n, free in parts if untouched[n] >= 0]
 
 
 def usage_of(request: Request, new_pods: Iterable[NewPods], node_index: Mapping[str, int]) -> Usage:

@@ -126,6 +126,7 @@ NODE = Node(name="n", gpus=3, gpu_memory_mib=3, path=("r",))
         (NODE, [Hold(node="n", gpus=2), *3 * [Hold(node="n", gpu_indices=(2,), gpu_memory_mib=1)]], 0, "three thirds"),
         (NODE, [Hold(node="n", gpus=2), *2 * [Hold(node="n", gpu_indices=(2,), gpu_memory_mib=1)]], 1, "two thirds"),
         (NODE, [Hold(node="n", gpus=4)], 0, "more used than there is: nothing is free"),
+        (NODE, [Hold(node="n", gpus=3), Hold(node="n", gpu_indices=(0,), gpu_milli=1)], 0, "nor of a GPU used in part"),
         (NODE, [Hold(node="n", gpus=1, gpu_indices=(7,))], 0, "the GPU it holds is gone, three healthy ones are free"),
         (NODE, 3 * [Hold(node="n", gpus=1, gpu_indices=(0,))], 1, "all on one GPU leave two"),
         (NODE.model_copy(update={"schedulable": False}), [Hold(node="n", gpus=1)], 0, "closed nodes do not count"),
@@ -204,7 +205,10 @@ def naive_traffic(request: Request, where: Placement) -> int:
 
 
 def naive_use(request: Request, where: Placement) -> dict[str, list[Fraction]]:
-    """Node -> used part of each healthy GPU: named GPUs first, then counted ones on the lowest free index."""
+    """Node -> used part of each healthy GPU: named GPUs first, then counted ones on the lowest free index.
+
+    Where these do not suffice, more is used than there is, and nothing is free.
+    """
     nodes = {n.name: n for n in request.nodes}
     use = {n.name: {i: Fraction() for i in range(n.gpus)} for n in request.nodes}
     for node in request.nodes:
@@ -234,7 +238,7 @@ def naive_use(request: Request, where: Placement) -> dict[str, list[Fraction]]:
         counted[node_name] += 0 if indices else gpus
     for node_name, number in counted.items():
         free = [i for i, used in sorted(use[node_name].items()) if not used]
-        use[node_name].update(dict.fromkeys(free[:number], Fraction(1)))
+        use[node_name].update(dict.fromkeys(free[:number] if number <= len(free) else use[node_name], Fraction(1)))
     return {name: [min(Fraction(1), u) for u in used.values()] for name, used in use.items()}
 
 
