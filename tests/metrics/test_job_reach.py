@@ -44,6 +44,8 @@ def test_stretch_is_what_was_used_over_the_least() -> None:
         (gang("a", 3, 4, pools=("small",)), 3, "nodes of the small pool hold one pod of 4 each"),
         (gang("a", 3, 1, cpu_milli=600), 3, "one pod's CPU per node"),
         (gang("a", 3, 0, gpu_milli=334), 1, "two such shares per GPU, 8 GPUs"),
+        (gang("a", 81, 0, gpu_milli=91), 2, "ten such shares per GPU make 80, though 81 x 91 is below 8 GPUs"),
+        (Job(name="a", podsets=(podset("lead", 1, 4), podset("rest", 1, 4))), 1, "4 and 4 fill one node"),
         (gang("a", 9, 0, gpu_memory_mib=50), 2, "80 MiB hold one share of 50, so a node holds 8"),
         (Job(name="a", podsets=(podset("lead", 1, 5), podset("rest", 1, 4))), 2, "each fits one node, 9 GPUs do not"),
     ],
@@ -112,6 +114,14 @@ def test_uplinks_of_the_fabric_come_before_the_table() -> None:
     for where, narrowest in (({"x0": 1, "z0": 1}, 100), ({"x0": 1, "y0": 1}, 50)):
         (found,) = job_stretch(Placed(request, placement(a=where)), gbps_per_gpu=table)
         assert found.slowdown == pytest.approx(1 + 0.3 * (500 / narrowest - 1))  # one rack would do, not one node
+
+
+def test_the_ideal_takes_the_widest_uplink() -> None:
+    """Three pods of a node each cannot stay in a rack of two nodes; the best uplink has 100 Gbit/s per GPU."""
+    nodes = tuple(Node(name=f"{r}{i}", path=(r,), gpus=8) for r in "xy" for i in range(2))
+    links = (Link(a="x", gbps=400, links=4), Link(a="y", gbps=400))  # 100 and 25 Gbit/s per GPU
+    request = Request(fabric=FabricSpec(levels=("rack",), links=links), nodes=nodes, jobs=(gang("a", 3, 8),))
+    assert slowdown(request, placement(a={"x0": 1, "x1": 1, "y0": 1})) == pytest.approx(1 + 0.3 * (100 / 25 - 1))
 
 
 def test_gangs_that_do_not_talk_are_not_slowed() -> None:
