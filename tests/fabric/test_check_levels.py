@@ -48,6 +48,7 @@ def test_weights_and_allocations_are_looked_at_too() -> None:
     ("podset", "words"),
     [
         (PodSet(count=4, slices=(Slice(level="leaf", size=2), Slice(level="spine", size=2))), "outer to inner"),
+        (PodSet(count=4, slices=(Slice(level="leaf", size=2), Slice(level="leaf", size=1))), "each level once"),
         (
             PodSet(count=4, required_level="leaf", slices=(Slice(level="spine", size=4),)),
             "lies outside the required level 'leaf'",

@@ -92,11 +92,38 @@ def test_groups_that_share_their_first_switch_have_different_names() -> None:
     assert {fabric.paths[n][1] for n in ("n1", "n2")} == {"a+1", "a+c"}
 
 
+def test_a_made_up_name_is_never_that_of_a_switch() -> None:
+    """{a, b} would be a+1, which a leaf is called; the node without a switch would be under ?lone, another leaf."""
+    links = [
+        ("a", "n1"),
+        ("b", "n1"),
+        ("a+1", "n2"),
+        ("?lone", "n3"),
+        ("a", "s"),
+        ("b", "s"),
+        ("a+1", "s"),
+        ("?lone", "s"),
+    ]
+    fabric = graph_fabric(links, ["n1", "n2", "n3", "lone"])
+    assert grouping(fabric, "tier-2") == {frozenset({name}) for name in fabric.nodes}
+    assert len({path[1] for path in fabric.paths.values()}) == 4
+
+
 def test_unlinked_parts_are_separate_roots() -> None:
     links = leaf_spine_links({"l1": ["n1"], "l2": ["n2"]}, "x") + leaf_spine_links({"l3": ["n3"], "l4": ["n4"]}, "y")
     fabric = graph_fabric(links, ["n1", "n2", "n3", "n4"], levels=("spine", "leaf"))
     assert fabric.separate_roots
     assert fabric.domains("spine") == (("x",), ("y",))
+
+
+def test_roots_said_to_be_separate_stay_so() -> None:
+    """Leaves may be cabled for storage only; the cables do not say so, the fabric can."""
+    spec = FabricSpec(
+        separate_roots=True,
+        switches=(Switch(name="l1"), Switch(name="l2")),
+        links=(Link(a="l1", b="n1"), Link(a="l2", b="n2"), Link(a="l1", b="l2")),
+    )
+    assert build_fabric(spec, [Node(name="n1"), Node(name="n2")]).separate_roots
 
 
 def test_a_node_without_a_switch_is_a_root_of_its_own() -> None:
@@ -138,6 +165,19 @@ def test_an_empty_leaf_in_one_pod_does_not_part_the_pods() -> None:
     assert [len(fabric.domains(level)) for level in fabric.levels] == [1, 2, 4, 4]
 
 
+@pytest.mark.parametrize("cores_meet", [False, True])
+def test_what_hangs_on_an_empty_leaf_makes_no_level(cores_meet: bool) -> None:
+    """Two cores over two pods each; a chain of empty switches on one pod reaches higher than the cores."""
+    pods = [("w", "c1"), ("x", "c1"), ("y", "c2"), ("z", "c2")]
+    links = [(f"{spine}{i}", f"n{spine}{i}") for spine, _ in pods for i in (1, 2)]
+    links += [(spine, f"{spine}{i}") for spine, _ in pods for i in (1, 2)]
+    hosts = [node for _, node in links if node.startswith("n")]
+    links += [("c1", "c2")] if cores_meet else []
+    fabric = graph_fabric([*links, *pods, ("w", "empty"), ("empty", "beyond")], hosts)
+    assert [len(fabric.domains(level)) for level in fabric.levels] == [2, 4, 8, 8]
+    assert fabric.separate_roots != cores_meet
+
+
 def test_a_leaf_that_lost_a_cable_stays_in_its_pod() -> None:
     """l2 has lost its cable to spine z: 2 of 3 are left, more than half."""
     pods = {"l1": ["n1"], "l2": ["n2"], "l3": ["n3"]}
@@ -145,6 +185,15 @@ def test_a_leaf_that_lost_a_cable_stays_in_its_pod() -> None:
     fabric = graph_fabric(links, ["n1", "n2", "n3"], levels=("spine", "leaf"))
     assert len(fabric.domains("spine")) == 1
     assert [fabric.uplink_gbps(domain) for domain in fabric.domains("leaf")] == [1200, 800, 1200]
+
+
+def test_a_leaf_that_could_belong_to_two_groups_belongs_to_none() -> None:
+    """l5 has x and y; so have both {x, y, z} and {w, x, y}, and nothing tells which lost a cable."""
+    above = {"l1": "xyz", "l2": "xyz", "l3": "wxy", "l4": "wxy", "l5": "xy"}
+    links = [(leaf, f"n{leaf}") for leaf in above] + [(leaf, s) for leaf, spines in above.items() for s in spines]
+    fabric = graph_fabric(links, [f"n{leaf}" for leaf in above])
+    expected = {frozenset({"nl1", "nl2"}), frozenset({"nl3", "nl4"}), frozenset({"nl5"})}
+    assert grouping(fabric, "tier-1") == expected
 
 
 def test_leaves_that_share_no_spine_are_never_one_domain() -> None:

@@ -53,6 +53,16 @@ def test_nodes_of_a_domain_carry_its_fields() -> None:
     assert by_name["head2"].gpus == 0
 
 
+def test_an_installed_package_has_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """Beside an installed package lies somebody else's folder `topologies`, if any."""
+    for folder, name in (("kant_opt/_data/topologies", "mine"), ("topologies", "theirs")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / f"{name}.toml").write_text(GENERATOR + "leaves = 1\nnodes_per_leaf = 1")
+    monkeypatch.setattr("kant_opt.fabric.topologies.files", lambda name: tmp_path / name)
+    assert list_topologies() == ("mine",)
+    assert len(load_topology("mine")[1]) == 1
+
+
 def test_an_unknown_name_lists_the_known() -> None:
     with pytest.raises(UnknownName, match="did you mean 'uneven-64'"):
         load_topology("uneven-46")
@@ -63,6 +73,7 @@ GENERATOR = '[generator]\nname = "leaf-spine"\n'
 
 FAULTS = {
     "not-toml": ("levels = [", "is not TOML"),
+    "too-deep": ("levels = " + "[" * 20_000, "is not TOML"),
     "unknown-field": ("level = []", "unknown field 'level'.*did you mean 'levels'"),
     "nothing": ("", "either a .generator. or"),
     "both": (DOMAIN + 'nodes = "n1"\n' + GENERATOR, "either a .generator. or"),
