@@ -26,7 +26,7 @@ def build_graph(fabric: Fabric) -> nx.Graph[Vertex]:
     - ("nic", (node, name)): nic, hangs on its node
 
     Edges: `gbps` of one cable (the slowest where they differ), `links`, the number of cables, and `total_gbps`; all
-    None where nothing is known of the cables. Switches that lead to no node are here too. Costs about 5 s for 100,000
+    None where nothing is known of the cables. Switches that lead to no node are here too. Costs about 8 s for 100,000
     nodes of 8 GPUs.
     """
     graph: nx.Graph[Vertex] = nx.Graph()
