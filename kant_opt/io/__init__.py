@@ -1,6 +1,6 @@
 """Files in and out: the native document and the formats of clusters."""
 
-from kant_opt.io import kubernetes, native, openb
+from kant_opt.io import kubernetes, native, openb, slurm
 from kant_opt.io.files import load_placement, read_text, save, write_atomic
 from kant_opt.io.formats import FORMATS, Format, read_request
 
@@ -14,5 +14,6 @@ __all__ = [
     "read_request",
     "read_text",
     "save",
+    "slurm",
     "write_atomic",
 ]
