@@ -5,9 +5,6 @@ from __future__ import annotations
 from kant_opt.metrics.placed import Placed
 from kant_opt.schema import Job
 
-STEP_OUT = 4
-"""A level's weight, where not given, is this many times that of the level inside it."""
-
 
 def traffic(placed: Placed) -> int:
     """Return the sum of `traffic_by_job`."""
@@ -38,9 +35,7 @@ def traffic_by_level(placed: Placed) -> dict[str, int]:
 def traffic_weights(placed: Placed) -> dict[str, int]:
     """Return the weight of every level above `node`, outermost first: as the objective says, else 1, 4, 16, ...
     from the innermost outwards."""
-    given = placed.request.objective.traffic_weights
-    levels = placed.outer_levels
-    return {level: given.get(level, STEP_OUT ** (len(levels) - 1 - i)) for i, level in enumerate(levels)}
+    return placed.request.objective.weights_of(placed.outer_levels)
 
 
 def crossings(placed: Placed, job: Job, level: str) -> int:

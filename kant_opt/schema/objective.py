@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import model_validator
@@ -22,7 +23,14 @@ class Objective(Frozen):
     weights: dict[TermName, Count] = {}
     """Not empty: one weighted sum of these terms instead of `order`."""
     traffic_weights: dict[Name, Count] = {}
-    """Cost of one more domain per level; empty: 1 for the innermost level above the node, times 4 per level out."""
+    """Cost of one more domain per level; levels not given: 1 for the innermost above
+    the node, times 4 per level out."""
+
+    def weights_of(self, levels: Sequence[str]) -> dict[str, int]:
+        """Return the traffic weight of every level above the node, given outermost first."""
+        return {
+            level: self.traffic_weights.get(level, 4 ** (len(levels) - 1 - i)) for i, level in enumerate(levels)
+        }
 
     @model_validator(mode="after")
     def _terms_once(self) -> Self:
@@ -37,7 +45,8 @@ class Limits(Frozen):
 
     deadline_ms: PositiveCount | None = None
     """Wall clock for the whole call; None: no limit."""
-    search_states: PositiveCount = 2_000_000
-    """Work limit of the exact search for one gang of mixed shapes, in count vectors looked at."""
+    search_states: PositiveCount = 10_000_000
+    """Work limit of the exact search for one gang of mixed shapes, in count vectors looked at;
+    ten million take well under a second."""
     workers: PositiveCount = 1
     seed: Count = 0

@@ -1,0 +1,161 @@
+"""One part of a gang into the fabric: fewest domains from the top, then the tightest, then broken nodes first.
+
+The rules of counting are in the capacities (see view.capacities), so that every number handed down is one that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kant_opt.backends.strategy import Counts, Site
+from kant_opt.backends.subsets import fewest_inner, tightest_subset
+from kant_opt.view import Ints, Mask
+
+
+class Packing:
+    """E-Binpack for one part at one site."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.free, self.part, self.room = site, site.free, site.part, site.room
+        self.used = site.used or None
+        self.tree = site.tree
+        at_node = self.tree.node_depth in (site.part.required, site.part.preferred)
+        self.innermost = self.tree.node_depth if at_node else self.tree.leaf_depth
+
+    def place(self, count: int, depth: int = 0, domain: int = 0) -> Counts:
+        """Return where `count` pods go inside one domain, which has room for them."""
+        if count == 0:
+            return []
+        if self.used is not None and depth < self.innermost:
+            inside = self._used_domain(count, depth, domain)
+            if inside is not None:
+                return self.place(count, *inside)
+        for inner in range(self.innermost, depth, -1):
+            run = self.site.inside(depth, domain, inner)
+            holding = np.flatnonzero(self.room[inner][run] >= count) + run.start
+            if len(holding):
+                return self._fill(count, inner, self.tightest(holding, count, inner))
+        return self._fill(count, depth, domain)
+
+    def tightest(self, domains: Ints, count: int, depth: int) -> int:
+        """Return the first of `ranked`."""
+        return int(self.ranked(domains, count, depth)[0])
+
+    def ranked(self, domains: Ints, count: int, depth: int) -> Ints:
+        """Return `domains` at `depth`, each with room for `count`, in the order in which they should take them.
+
+        In this order: already used by the gang, fewest domains one level further in, fewest pods that open a fresh
+        node, least room left, and least room left in each parent outwards; by path where all is equal.
+        """
+        keys: list[Ints] = []
+        parent, up = domains, depth
+        while up > 0:
+            keys.append(self.room[up][parent])
+            parent, up = self.tree.parent[up][parent], up - 1
+        keys.insert(0, self._opening(domains, count, depth))
+        if depth < self.tree.leaf_depth:
+            keys.insert(0, self._fewest_children(domains, count, depth))
+        if self.used is not None:
+            keys.insert(0, (~self.used[depth][domains]).astype(np.int64))
+        order = np.lexsort(tuple(reversed(keys)))
+        return domains[order]
+
+    # -- choosing --------------------------------------------------------------------------------
+
+    def _used_domain(self, count: int, depth: int, domain: int) -> tuple[int, int] | None:
+        """Return the innermost domain the gang uses already that holds all of `count`."""
+        assert self.used is not None
+        for inner in range(self.innermost, depth, -1):
+            run = self.site.inside(depth, domain, inner)
+            holding = np.flatnonzero(self.used[inner][run] & (self.room[inner][run] >= count)) + run.start
+            if len(holding):
+                return inner, self.tightest(holding, count, inner)
+        return None
+
+    def _fewest_children(self, domains: Ints, count: int, depth: int) -> Ints:
+        found = np.empty(len(domains), dtype=np.int64)
+        for i, domain in enumerate(domains.tolist()):
+            room = np.sort(self.room[depth + 1][self.tree.children(depth, domain)])[::-1]
+            found[i] = np.searchsorted(np.cumsum(room), count) + 1
+        return found
+
+    def _opening(self, domains: Ints, count: int, depth: int) -> Ints:
+        """Return how many of `count` pods would have to go on nodes that are better left alone."""
+        better = self._better_nodes()
+        if better is None:
+            return np.zeros(len(domains), dtype=np.int64)
+        room = self.tree.sums(np.where(better, self.room[self.tree.node_depth], 0), depth)
+        return np.maximum(0, count - room[domains])
+
+    def _better_nodes(self) -> Mask | None:
+        """Return the nodes that pods of this shape should take first; None where they take whole nodes anyway."""
+        shape, free = self.part.shape, self.free
+        if not shape.uses_gpu:
+            return np.asarray(free.spare == 0)  # a CPU pod on a node with free GPUs may strand them
+        if free.cluster.whole_node(shape):
+            return None
+        better: Mask = free.is_used() | (free.cluster.gpus == shape.gpus)
+        return better
+
+    # -- filling ---------------------------------------------------------------------------------
+
+    def _fill(self, count: int, depth: int, domain: int) -> Counts:
+        """Return where `count` pods go in a domain of which no part nearer to the node holds them all."""
+        if depth == self.tree.node_depth:
+            return [(domain, count)]
+        if depth == self.tree.leaf_depth:
+            return list(self._fill_nodes(count, self.tree.nodes_of(depth, domain)))
+        found: Counts = []
+        for child, number in self._split(count, depth, domain):
+            found += self.place(number, depth + 1, child)
+        return found
+
+    def _split(self, count: int, depth: int, domain: int) -> Iterator[tuple[int, int]]:
+        """Yield (child, pods): the gang's own domains first, then the fewest others, which leave the least over."""
+        run = self.tree.children(depth, domain)
+        room = self.room[depth + 1][run].copy()
+        if self.used is not None:
+            for i in np.flatnonzero(self.used[depth + 1][run]).tolist():
+                taken = min(count, int(room[i]))
+                room[i] = 0
+                count -= taken
+                if taken:
+                    yield run.start + i, taken
+            if not count:
+                return
+        unit = self.site.unit(depth)
+        if depth + 1 == self.tree.leaf_depth:
+            chosen = tightest_subset(room.tolist(), count, unit)
+        else:
+            inner = [
+                np.sort(self.room[depth + 2][self.tree.children(depth + 1, run.start + i)])[::-1] if room[i] else None
+                for i in range(len(room))
+            ]
+            chosen = fewest_inner(room.tolist(), inner, count, unit)
+        for i, number in chosen:
+            yield run.start + i, number
+
+    def _fill_nodes(self, count: int, run: slice) -> Iterator[tuple[int, int]]:
+        """Yield (node, pods) inside one leaf: better nodes first, of these the fullest first."""
+        room = self.room[self.tree.node_depth][run]
+        nodes = np.flatnonzero(room)
+        if self.innermost == self.tree.node_depth:
+            unit = self.site.unit(self.tree.leaf_depth)
+            for i, number in tightest_subset(room[nodes].tolist(), count, unit):
+                yield run.start + int(nodes[i]), number
+            return
+        keys = [self.free.spare[run][nodes], room[nodes]]
+        better = self._better_nodes()
+        if better is not None:
+            keys.insert(0, (~better[run][nodes]).astype(np.int64))
+        if not self.part.shape.uses_gpu:
+            keys.insert(0, (self.free.capacity[run][nodes] > 0).astype(np.int64))
+        order = np.lexsort(tuple(reversed(keys)))
+        for i in nodes[order].tolist():
+            number = min(count, int(room[i]))
+            yield run.start + i, number
+            count -= number
+            if not count:
+                return

@@ -1,0 +1,162 @@
+"""Where do these gangs go, now? One verified answer, measured and bounded, with a reason for each that stays out."""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import PackageNotFoundError, version
+from time import perf_counter
+
+from kant_opt.backends import BACKENDS, Answer, Backend, Deadline, Order, Taken, Task
+from kant_opt.bounds import Bound, Facts, counting_bounds
+from kant_opt.engine.reasons import Explainer
+from kant_opt.errors import BackendUnavailable, WrongAnswer
+from kant_opt.fabric import build_fabric, check_levels
+from kant_opt.metrics import measure
+from kant_opt.schema import (
+    LevelValue,
+    Limits,
+    Outcome,
+    PlacedJob,
+    PlacedPods,
+    Placement,
+    Reason,
+    Request,
+    RunRecord,
+    Status,
+)
+from kant_opt.verify import verify
+from kant_opt.view import Cluster, Free, Quotas, compile_gangs
+
+log = logging.getLogger("kant_opt")
+AUTO = "e-binpack"
+
+
+def place(request: Request, *, backend: str = "auto", order: Order = "batch", limits: Limits | None = None) -> Outcome:
+    """Place the request's jobs and return a verified outcome.
+
+    `backend` is a name in BACKENDS ("auto" picks one), `order` whether gangs are taken by priority and size or as
+    given, `limits` replaces the request's. Never raises for bad luck: what cannot be placed has a reason. Raises
+    InputError or UnknownName for data or names that cannot be meant, WrongAnswer for a bug of ours. About 20 us per
+    pod and a pass over the nodes per new pod shape.
+
+    >>> from kant_opt.schema import FabricSpec, Job, Node, PodSet
+    >>> nodes = tuple(Node(name=f"n{i}", path=(f"leaf{i // 2}",), gpus=8) for i in range(4))
+    >>> gang = Job(name="train", podsets=(PodSet(count=2, gpus=8),))
+    >>> outcome = place(Request(fabric=FabricSpec(levels=("leaf",)), nodes=nodes, jobs=(gang,)))
+    >>> outcome.status, outcome.placement.jobs[0].nodes
+    ('OPTIMAL', ('n0', 'n1'))
+    """
+    started = perf_counter()
+    limits = limits or request.limits
+    chosen = _backend(backend)
+    deadline = Deadline(limits.deadline_ms)
+    fabric = build_fabric(request.fabric, request.nodes)
+    check_levels(request, fabric)
+    cluster = Cluster(request, fabric)
+    gangs = compile_gangs(cluster)
+    free = Free(cluster)
+    answer = chosen.solve(Task(cluster, free, Quotas(cluster), gangs, order, limits, deadline))
+    placement = to_placement(cluster, answer)
+    if broken := verify(request, placement, fabric):
+        raise WrongAnswer(
+            f"backend {chosen.name!r} broke a rule: {'; '.join(str(v) for v in broken[:3])}; please report the request"
+        )
+    explainer = Explainer(cluster, free, limits.search_states)
+    reasons = explainer.explain(answer)
+    values = measure(request, placement, fabric)
+    levels = _levels(request, cluster, answer, explainer, values)
+    return Outcome(
+        status=_status(answer, reasons, levels),
+        placement=placement,
+        levels=levels,
+        reasons=reasons,
+        flags=tuple(explainer.before.flags),
+        run=RunRecord(
+            backend=chosen.name,
+            seconds=round(perf_counter() - started, 4),
+            seed=limits.seed,
+            limit_hit=answer.limit_hit,
+            notes=tuple(answer.notes),
+            versions=_versions(),
+        ),
+    )
+
+
+def to_placement(cluster: Cluster, answer: Answer) -> Placement:
+    """Return an answer as a document: jobs in the order of the request, pods by node."""
+    pods: dict[str, list[Taken]] = {}
+    for gang, taken in answer.taken:
+        for job in gang.jobs:
+            pods.setdefault(job.name, [])
+        for t in taken:
+            pods[t.part.job.name].append(t)
+    jobs = [job for job in cluster.request.jobs if job.name in pods]
+    return Placement(jobs=tuple(placed_job(cluster, job.name, pods[job.name]) for job in jobs))
+
+
+def placed_job(cluster: Cluster, job: str, taken: list[Taken]) -> PlacedJob:
+    """Return the pods of one job, by podset and node. GPUs are named unless the pods take all of the node's."""
+    found = []
+    for t in sorted(taken, key=lambda t: (_position(t), t.node)):
+        node = cluster.nodes[t.node]
+        all_of_it = t.part.shape.gpus * t.count == node.gpus
+        gpus = () if all_of_it or not t.part.shape.uses_gpu else t.gpus
+        found.append(PlacedPods(podset=t.part.podset.name, node=node.name, count=t.count, gpus=gpus))
+    return PlacedJob(job=job, pods=tuple(found))
+
+
+def _position(taken: Taken) -> int:
+    return [p.name for p in taken.part.job.podsets].index(taken.part.podset.name)
+
+
+def _backend(name: str) -> Backend:
+    found = BACKENDS[AUTO if name == "auto" else name]
+    if not found.available():
+        raise BackendUnavailable(f"backend {found.name!r} is not installed")
+    return found
+
+
+def _levels(
+    request: Request, cluster: Cluster, answer: Answer, explainer: Explainer, values: dict[str, int]
+) -> tuple[LevelValue, ...]:
+    facts = Facts(
+        free=explainer.before,
+        possible=[g for g, _ in answer.taken] + [g for g, _ in answer.failed if not explainer.impossible_alone(g)],
+        admitted=[g for g, _ in answer.taken],
+        values=values,
+        traffic_weights=[0, *request.objective.weights_of(cluster.tree.levels[:-1]).values(), 0],
+    )
+    order = request.objective.order
+    bounds = counting_bounds(facts, order)
+    found: list[LevelValue] = []
+    for term in order:
+        for name in [n for n in values if n == term or n.startswith(f"{term}[")]:
+            found.append(_level(name, values[name], bounds.get(name)))
+    return tuple(found)
+
+
+def _level(name: str, value: int, bound: Bound | None) -> LevelValue:
+    sense = "max" if name.startswith("admitted") else "min"
+    return LevelValue(
+        name=name,
+        sense="max" if sense == "max" else "min",
+        value=value,
+        bound=bound.value if bound else None,
+        bound_source=bound.source if bound else "",
+    )
+
+
+def _status(answer: Answer, reasons: tuple[Reason, ...], levels: tuple[LevelValue, ...]) -> Status:
+    if answer.failed and not answer.taken:
+        return "UNKNOWN" if any(r.kind == "not_found" for r in reasons) else "INFEASIBLE"
+    return "OPTIMAL" if all(level.proven for level in levels) else "FEASIBLE"
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in ("kant-opt", "numpy", "networkx"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            log.debug("%s is not installed as a package", package)
+    return found
