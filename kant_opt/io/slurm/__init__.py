@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kant_opt.io.formats import FORMATS
 from kant_opt.io.slurm.folder import looks_like_slurm, read_slurm
 from kant_opt.schema import Request
 
@@ -27,3 +28,6 @@ class SlurmFormat:
     def read(self, source: Path) -> Request:
         """Return the request alone."""
         return self.read_with_notes(source)[0]
+
+
+FORMATS.add("slurm", SlurmFormat())

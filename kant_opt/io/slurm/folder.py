@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from kant_opt.io.plain import load_json, looks_like_json, top_keys
 from kant_opt.io.slurm import jobs as job_reader
 from kant_opt.io.slurm import nodes as node_reader
 from kant_opt.io.slurm.gangs import LeftOut, Site, to_gang, waits_for
-from kant_opt.io.slurm.holds import check_total, to_allocation, unexplained
-from kant_opt.io.slurm.hostlist import expand
+from kant_opt.io.slurm.holds import to_allocation, unexplained
+from kant_opt.io.slurm.hostlist import Allowance, expand
 from kant_opt.io.slurm.jobs import JobRecord, merge_jobs
 from kant_opt.io.slurm.nodes import NodeRecord, merge_nodes, to_node
 from kant_opt.io.slurm.reservations import ReservationRecord, reservations_of_json, to_reservation
 from kant_opt.io.slurm.topology_conf import PRINTED, SIGNATURE, Topology, read_topology
-from kant_opt.io.slurm.values import Json, number
+from kant_opt.io.slurm.values import Json, number, within
 from kant_opt.schema import Allocation, Job, Node, Request, Reservation, parse
 
 MOST_FILES = 1000
@@ -55,7 +56,13 @@ class Told:
 
 def looks_like_slurm(source: Path) -> bool:
     """Return whether a file, or one file of a folder, is an output of Slurm; reads only the beginning of each."""
-    return any(_is_slurm(read_head(path)) for path in _files(source))
+    if source.is_file():
+        return _is_slurm(read_head(source))
+    for path in _files(source)[:MOST_FILES]:
+        with suppress(InputError):  # a file of no concern may be broken
+            if _is_slurm(read_head(path)):
+                return True
+    return False
 
 
 def _is_slurm(head: str) -> bool:
@@ -74,7 +81,10 @@ def read_slurm(source: Path) -> tuple[Request, tuple[str, ...]]:
     has them. `now_s` is the latest time at which the controller is known to have been at work.
     """
     told = Told()
-    for path in _files(source):
+    files = _files(source)
+    if len(files) > MOST_FILES:
+        raise InputError(f"{len(files)} files", place=source.name, way_out=f"at most {MOST_FILES} are read")
+    for path in files:
         _take(path, told, alone=source.is_file())
     if not told.used:
         raise InputError(
@@ -82,16 +92,15 @@ def read_slurm(source: Path) -> tuple[Request, tuple[str, ...]]:
             place=source.name,
             way_out="write e.g. topology.conf, `sinfo --json` and `squeue --json` into the folder",
         )
-    return _request(told, source.name.removesuffix(".gz"))
+    topology = _topology(told)
+    with within(source.name):
+        return _request(told, topology, source.name.removesuffix(".gz"))
 
 
 def _files(source: Path) -> list[Path]:
     if not source.is_dir():
         return [source]
-    found = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
-    if len(found) > MOST_FILES:
-        raise InputError(f"{len(found)} files", place=source.name, way_out=f"at most {MOST_FILES} are read")
-    return found
+    return sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
 def _take(path: Path, told: Told, *, alone: bool) -> None:
@@ -128,7 +137,7 @@ def _take(path: Path, told: Told, *, alone: bool) -> None:
 def _take_json(document: Any, place: str, told: Told, *, alone: bool) -> None:
     parts = [key for key in _PARTS if isinstance(document, dict) and key in document]
     if not parts or "schema" in document or "kind" in document:
-        if alone or not isinstance(document, dict):
+        if alone:
             what = f"an object with {', '.join(map(repr, list(document)[:3]))}" if document else "empty"
             what = what if isinstance(document, dict) else f"a {type(document).__name__}"
             raise InputError(
@@ -159,14 +168,17 @@ def _complaints(document: Json, place: str) -> Iterator[str]:
 # --- putting it together
 
 
-def _request(told: Told, name: str) -> tuple[Request, tuple[str, ...]]:
+def _request(told: Told, topology: Topology, name: str) -> tuple[Request, tuple[str, ...]]:
     records = merge_nodes([*told.nodes_json, *told.nodes_text, *told.nodes_sinfo])
     all_jobs = merge_jobs([*told.jobs_json, *told.jobs_text])
+    if told.jobs_text and not told.jobs_json:
+        told.notes.append("times in scontrol's text name no zone: read as UTC")
     now_s = _now(told, all_jobs.values())
     holding = sorted((r for r in all_jobs.values() if r.is_holding), key=_by_id)
-    check_total(holding)
-    topology = _topology(told)
-    allocations = [to_allocation(record, topology.inner_level) for record in holding]
+    allocations, allowance = [], Allowance()
+    for record in holding:
+        with within(f"job {record.id}"):
+            allocations.append(to_allocation(record, topology.inner_level, allowance))
     nodes = _nodes(topology, records, allocations, told)
     allocations += unexplained(dict(sorted(records.items())), allocations)
     orphans = [n for n in nodes if n not in topology.paths] if topology.paths else []
@@ -190,7 +202,6 @@ def _request(told: Told, name: str) -> tuple[Request, tuple[str, ...]]:
             "jobs": jobs,
             "groups": groups,
         },
-        place=name,
     )
     return request, tuple(told.notes)
 
@@ -269,7 +280,8 @@ def _gangs(records: Iterable[JobRecord], site: Site, told: Told) -> tuple[list[J
         why = waits_for(record, site.now_s)
         if why is None:
             try:
-                jobs += _tasks(record, to_gang(record, site, freely), freely)
+                with within(f"job {record.id}"):
+                    jobs += _tasks(record, to_gang(record, site, freely), freely)
                 if record.het_id:
                     components.setdefault(record.het_id, []).append(record.id)
                 continue
@@ -298,7 +310,7 @@ def _tasks(record: JobRecord, job: Job, freely: dict[str, list[str]]) -> list[Jo
         return [job]
     match = _TASKS.match(record.array_tasks)
     ranges = re.sub(r":(?=\d)", "/", match[1]) if match else ""
-    ids = expand(f"[{ranges}]", f"job {record.id}: array tasks") if match and "/" not in ranges else ()
+    ids = expand(f"[{ranges}]", "array tasks") if match and "/" not in ranges else ()
     most = min(int(match[2]) if match and match[2] else MOST_TASKS, MOST_TASKS)
     if not ids:
         freely.setdefault("array tasks not readable: one gang stands for them", []).append(record.id)

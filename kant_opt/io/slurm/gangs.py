@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kant_opt.io.slurm.gres import asks_for_shares, gpus_in, num_gpus
-from kant_opt.io.slurm.hostlist import expand
+from kant_opt.io.slurm.hostlist import Allowance
 from kant_opt.io.slurm.jobs import JobRecord, total_gpus
 from kant_opt.io.slurm.nodes import feature_label, partition_label
 from kant_opt.io.slurm.state import keeps_waiting
 from kant_opt.io.slurm.values import MIB
 from kant_opt.schema import NODE_LEVEL, Job, Node, parse
 
+MOST_NAMED = 5_000_000
+"""Nodes that all pending jobs together may require or exclude by name."""
 SWITCH_WAIT_S = 300
 """How long Slurm waits for `--switches` where neither the job nor we know better (its default max_switch_wait)."""
 
@@ -30,6 +32,7 @@ class Site:
     kind: str = "flat"
     reserved: Mapping[str, tuple[str, ...]] | None = None
     """Reservation -> the nodes to which it binds its jobs."""
+    allowance: Allowance = field(default_factory=lambda: Allowance(MOST_NAMED))
 
 
 class LeftOut(Exception):
@@ -56,7 +59,8 @@ def waits_for(record: JobRecord, now_s: int) -> str | None:
         return "Dependency"
     if record.eligible_s is not None and record.eligible_s > now_s:
         return "BeginTime"
-    return record.reason if keeps_waiting(record.reason) and record.reason != "BeginTime" else None
+    over = record.reason == "BeginTime" and record.eligible_s is not None
+    return record.reason if keeps_waiting(record.reason) and not over else None
 
 
 def to_gang(record: JobRecord, site: Site, notes: dict[str, list[str]]) -> Job:
@@ -70,13 +74,13 @@ def to_gang(record: JobRecord, site: Site, notes: dict[str, list[str]]) -> Job:
     types = {g.type for t in asked if t for g in gpus_in(t) if g.count and g.type}
     if len(types) > 1:
         raise LeftOut("GPUs of several types")
-    pinned = expand(record.required_nodes or "", f"job {record.id}: required_nodes")
+    pinned = site.allowance.expand(record.required_nodes or "", "required_nodes")
     shapes = shapes_of(record, _largest(site, types), at_least=len(pinned))
     selector, only = _where(record, site)
     base: dict[str, Any] = {
         "pools": sorted(types),
         "selector": selector,
-        "not_nodes": expand(record.excluded_nodes or "", f"job {record.id}: excluded_nodes"),
+        "not_nodes": site.allowance.expand(record.excluded_nodes or "", "excluded_nodes"),
         **_size(record, shapes),
     }
     podsets = [{**base, **_counts(shape)} for shape in shapes]
@@ -102,7 +106,6 @@ def to_gang(record: JobRecord, site: Site, notes: dict[str, list[str]]) -> Job:
             "apart": [{"level": NODE_LEVEL, "podsets": names}] if crowded else [],
             "exclusive_level": {"node": NODE_LEVEL, "topo": site.inner_level}.get(record.exclusive or ""),
         },
-        place=f"job {record.id}",
     )
 
 
@@ -252,7 +255,9 @@ def _levels(
     """
     level = site.inner_level
     together: list[dict[str, Any]] = []
-    if record.switches and level and site.kind == "tree":
+    if record.switches and (level is None or site.kind != "tree"):
+        notes.setdefault("--switches without a known tree of switches: left out", []).append(record.id)
+    elif record.switches and level is not None:
         since = record.eligible_s or record.submit_s or site.now_s
         over = site.now_s - since > (record.switch_wait_s or SWITCH_WAIT_S)
         must = record.switches == 1 and not over

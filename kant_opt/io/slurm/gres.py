@@ -10,12 +10,15 @@ from kant_opt.errors import InputError
 
 _OUTSIDE_PARENTHESES = re.compile(r",(?![^()]*\))")
 _GPU = re.compile(
-    r"(?:gres[:/])?gpu(?P<parts>(?::[^:=(),\s]+)*)(?:=(?P<equals>\d+))?(?P<about>\((?:[A-Z]+:[^()]*)\))*\Z", re.ASCII
+    r"(?:gres[:/])?gpu(?P<parts>(?::[^:=(),\s]+)*)(?:=(?P<equals>\d{1,7}))?(?P<about>\((?:[A-Z]+:[^()]*)\))*\Z",
+    re.ASCII,
 )
 _ABOUT = re.compile(r"\(([A-Z]+):([^()]*)\)")
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20}
 _COUNT = re.compile(r"(\d{1,7})([KM]?)\Z", re.ASCII)
 _INDEX = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?\Z", re.ASCII)
+MOST_INDICES = 10_000
+"""GPUs that one index list may name; its ranges are unfolded."""
 _NO_GRES = frozenset(("", "(null)", "N/A", "n/a", "none"))
 _SHARES = re.compile(r"(?<![^,])(?:gres[:/])?(?:shard|mps)(?![a-z])")
 
@@ -68,8 +71,8 @@ def _gpus(part: str) -> Gpus | None:
     if count is None and names and (size := _COUNT.match(names[-1])):
         names.pop()
         count = int(size[1]) * _SCALE[size[2]]
-    if count is None and about.get("CNT", "").isdigit():
-        count = int(about["CNT"])
+    if count is None and (told := _COUNT.match(about.get("CNT", ""))):
+        count = int(told[1])
     indices = _indices(about.get("IDX", ""), part)
     if count is None:
         count = len(indices) or 1
@@ -87,6 +90,8 @@ def _indices(text: str, part: str) -> tuple[int, ...]:
         if not match:
             raise _unknown(part)
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
+        if len(found) > MOST_INDICES:
+            raise _unknown(part)
     return tuple(found)
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kant_opt.errors import InputError
 from kant_opt.io.slurm.gres import Gpus, gpus_in
-from kant_opt.io.slurm.hostlist import MOST_HOSTS, expand
+from kant_opt.io.slurm.hostlist import Allowance
 from kant_opt.io.slurm.jobs import JobRecord, NodeShare, gpus_of
 from kant_opt.io.slurm.nodes import NodeRecord
-from kant_opt.io.slurm.values import MIB
+from kant_opt.io.slurm.values import MIB, within
 from kant_opt.schema import NODE_LEVEL, Allocation, Hold, parse
 
 
-def to_allocation(record: JobRecord, inner_level: str | None) -> Allocation:
+def to_allocation(record: JobRecord, inner_level: str | None, allowance: Allowance) -> Allocation:
     """Return what a running job holds: one pod per node; GPUs by index where told, else their number.
 
     CPUs and GPUs that are only known in all are shared evenly by its nodes, the first ones taking what is left over.
@@ -27,7 +26,7 @@ def to_allocation(record: JobRecord, inner_level: str | None) -> Allocation:
         Allocation,
         {
             "job": record.id,
-            "holds": [_hold(share) for share in _shares(record)],
+            "holds": [_hold(share) for share in _shares(record, allowance)],
             "queue": ",".join(record.partitions or ()),
             "tenant": record.account or "",
             "priority": record.priority or 0,
@@ -35,12 +34,11 @@ def to_allocation(record: JobRecord, inner_level: str | None) -> Allocation:
             "until_s": until,
             "exclusive_level": {"node": NODE_LEVEL, "topo": inner_level}.get(record.exclusive or ""),
         },
-        place=f"job {record.id}",
     )
 
 
-def _shares(record: JobRecord) -> list[NodeShare]:
-    names = expand(record.nodes or "", f"job {record.id}: nodes")
+def _shares(record: JobRecord, allowance: Allowance) -> list[NodeShare]:
+    names = allowance.expand(record.nodes or "", "nodes")
     told = {share.node: share for share in reversed(record.shares or ())}
     if set(told) != set(names):
         told = {}
@@ -82,19 +80,6 @@ def _indices(gpus: Iterable[Gpus]) -> tuple[int, ...]:
     return tuple(sorted(indices)) if whole else ()
 
 
-def check_total(records: Iterable[JobRecord]) -> None:
-    """Raise InputError where the jobs hold more than MOST_HOSTS nodes in all, before any hold is built."""
-    total = 0
-    for record in records:
-        total += len(expand(record.nodes or "", f"job {record.id}: nodes"))
-        if total > MOST_HOSTS:
-            raise InputError(
-                f"the running jobs hold more than {MOST_HOSTS:,} nodes in all",
-                place=f"job {record.id}",
-                way_out="correct the node lists",
-            )
-
-
 def unexplained(records: Mapping[str, NodeRecord], allocations: Iterable[Allocation]) -> list[Allocation]:
     """Return an allocation for every node whose own account shows more use than the known jobs hold.
 
@@ -106,7 +91,8 @@ def unexplained(records: Mapping[str, NodeRecord], allocations: Iterable[Allocat
             held.setdefault(hold.node, []).append(hold)
     found = []
     for name, record in records.items():
-        more = _more(record, held.get(name, []))
+        with within(f"node {name}"):
+            more = _more(record, held.get(name, []))
         if more is not None:
             found.append(parse(Allocation, {"job": f"(unknown on {name})", "holds": [more]}, place=f"node {name}"))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from kant_opt.io.slurm.gres import num_gpus
-from kant_opt.io.slurm.hostlist import expand
+from kant_opt.io.slurm.hostlist import Allowance
 from kant_opt.io.slurm.state import HOLDING, job_states
 from kant_opt.io.slurm.values import (
     Json,
@@ -158,6 +158,7 @@ def total_gpus(text: str | None) -> int:
 
 def jobs_of_json(document: Json, place: str) -> Iterator[JobRecord]:
     """Yield the records of `squeue --json` and `scontrol show jobs --json`, every version from 0.0.37 on."""
+    allowance = Allowance()
     for i, item in enumerate(records_of(document, "jobs", place)):
         job_id = number(item.get("job_id"))
         if job_id is None:
@@ -199,7 +200,7 @@ def jobs_of_json(document: Json, place: str) -> Iterator[JobRecord]:
             required=text(item.get("tres_req_str")),
             allocated=text(item.get("tres_alloc_str")),
             nodes=text(item.get("nodes")),
-            shares=_shares_of_json(item, f"{place}: jobs.{i}") if has_nodes else None,
+            shares=_shares_of_json(item, allowance, f"{place}: jobs.{i}") if has_nodes else None,
             required_nodes=text(item.get("required_nodes")),
             excluded_nodes=text(item.get("excluded_nodes")),
             features=text(item.get("features")),
@@ -214,9 +215,9 @@ def jobs_of_json(document: Json, place: str) -> Iterator[JobRecord]:
         )
 
 
-def _shares_of_json(item: Json, place: str) -> tuple[NodeShare, ...] | None:
+def _shares_of_json(item: Json, allowance: Allowance, place: str) -> tuple[NodeShare, ...] | None:
     """Return what a job has on each node, from `gres_detail` (one text per node) and `job_resources`."""
-    names = expand(text(item.get("nodes")) or "", f"{place}.nodes")
+    names = allowance.expand(text(item.get("nodes")) or "", f"{place}.nodes")
     if not names:
         return None
     detail = item.get("gres_detail")
@@ -265,6 +266,7 @@ def _exclusive(item: Json) -> str | None:
 
 # --- text
 
+_HEAD = re.compile(r"JobId=\d{1,10}(?!\S)", re.ASCII)
 _NAME = re.compile(r"\sJobName=.*?\s(?=UserId=)", re.DOTALL)
 _DETAIL = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=(\d*)(?: GRES=(\S*))?")
 _SWITCHES = re.compile(r"(\d+)(?:@(\S+))?\Z", re.ASCII)
@@ -272,23 +274,25 @@ _SWITCHES = re.compile(r"(\d+)(?:@(\S+))?\Z", re.ASCII)
 
 def jobs_of_text(document: str, place: str) -> Iterator[JobRecord]:
     """Yield the records of `scontrol show job`, with or without -o and -d. Times name no zone: UTC is assumed."""
+    allowance = Allowance()
     for record in re.split(r"^(?=JobId=)", document, flags=re.MULTILINE):
-        if record.startswith("JobId="):
-            yield _of_text(record, place)
+        if _HEAD.match(record):
+            yield _of_text(record, allowance, place)
 
 
-def _of_text(record: str, place: str) -> JobRecord:
+def _of_text(record: str, allowance: Allowance, place: str) -> JobRecord:
     told = pairs(_NAME.sub(" ", record, count=1))  # a job may be called "x JobState=RUNNING"
     job_id = told["JobId"]
     least, _, most = told.get("NumNodes", "").partition("-")
     limit = told.get("TimeLimit")
     switches = _SWITCHES.match(told.get("Switches", ""))
-    task, array = told.get("ArrayTaskId"), number(told.get("ArrayJobId"))
+    tasks, array = told.get("ArrayTaskId"), number(told.get("ArrayJobId"))
+    task = number(tasks)
     states = job_states(told.get("JobState"))
     start, ran = time_s(told.get("StartTime")), duration_s(told.get("RunTime"))
     seen = [t for t in (time_s(told.get("LastSchedEval")), start + ran if start and ran else None) if t]
     return JobRecord(
-        id=f"{array}_{task}" if array and (task or "").isdigit() else job_id,
+        id=f"{array}_{task}" if array and task is not None else job_id,
         states=states,
         reason=text(told.get("Reason")),
         priority=number(told.get("Priority")),
@@ -317,7 +321,7 @@ def _of_text(record: str, place: str) -> JobRecord:
         required=text(told.get("ReqTRES") or told.get("TRES")),
         allocated=text(told.get("AllocTRES")),
         nodes=text(told.get("NodeList")),
-        shares=tuple(_shares_of_text(record, place)) or None if states & HOLDING else None,
+        shares=tuple(_shares_of_text(record, allowance, place)) or None if states & HOLDING else None,
         required_nodes=text(told.get("ReqNodeList")),
         excluded_nodes=text(told.get("ExcNodeList")),
         features=text(told.get("Features")),
@@ -328,14 +332,14 @@ def _of_text(record: str, place: str) -> JobRecord:
         exclusive={"NO": "node", "EXCLUSIVE": "node", "TOPO": "topo"}.get(told.get("OverSubscribe", "")),
         het_id=number(told.get("HetJobId")) or None,
         array_id=array,
-        array_tasks=None if (task or "").isdigit() else task,
+        array_tasks=tasks if task is None else None,
     )
 
 
-def _shares_of_text(record: str, place: str) -> Iterator[NodeShare]:
+def _shares_of_text(record: str, allowance: Allowance, place: str) -> Iterator[NodeShare]:
     for hosts, cpu_ids, memory, gres in _DETAIL.findall(record):
         cpus = _num_ids(cpu_ids)
-        for name in expand(hosts, place):
+        for name in allowance.expand(hosts, place):
             yield NodeShare(name, gres, cpus, number(memory, bits=64))
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from kant_opt.io.slurm.gres import gpus_in
-from kant_opt.io.slurm.hostlist import expand
+from kant_opt.io.slurm.hostlist import Allowance
 from kant_opt.io.slurm.state import closing_states, node_states
-from kant_opt.io.slurm.values import MIB, Json, number, pairs, records_of, text, tres, words
-from kant_opt.schema import Node
+from kant_opt.io.slurm.values import MIB, Json, number, pairs, records_of, text, tres, within, words
+from kant_opt.schema import Node, parse
 
 TEXT_SIGNATURE = re.compile(r"^NodeName=\S+ (?:Arch=|CoresPerSocket=)", re.MULTILINE)
 """Finds a record of `scontrol show node`, not a line of slurm.conf."""
@@ -83,9 +83,10 @@ def nodes_of_json(document: Json, place: str) -> Iterator[NodeRecord]:
 
 def nodes_of_sinfo(document: Json, place: str) -> Iterator[NodeRecord]:
     """Yield the records of `sinfo --json` since Slurm 23: groups of nodes; a node may be in several."""
+    allowance = Allowance()
     for i, item in enumerate(records_of(document, "sinfo", place)):
         lists = _part(item, "nodes").get("nodes")
-        names = [n for hosts in words(lists) for n in expand(hosts, f"{place}: sinfo.{i}.nodes")]
+        names = [n for hosts in words(lists) for n in allowance.expand(hosts, f"{place}: sinfo.{i}.nodes")]
         cpus, gres, partition = _part(item, "cpus"), _part(item, "gres"), _part(item, "partition")
         total, used = number(cpus.get("total")), number(cpus.get("allocated"))
         alike = bool(names) and not ((total or 0) % len(names) or (used or 0) % len(names))  # sums over the group
@@ -104,15 +105,17 @@ def nodes_of_sinfo(document: Json, place: str) -> Iterator[NodeRecord]:
             )
 
 
+_HEAD = re.compile(r"NodeName=\S")
+_SYSTEM = re.compile(r"\sOS=.*?(?=\sRealMemory=)", re.DOTALL)  # free text in the middle of a record
 _REASON = re.compile(r"\sReason=(.+?)(?:\s+\[[^\]]*\])?\s*(?=\n|$)")
 
 
 def nodes_of_text(document: str) -> Iterator[NodeRecord]:
     """Yield the records of `scontrol show node`, one line each (-o) or several lines."""
     for record in re.split(r"^(?=NodeName=)", document, flags=re.MULTILINE):
-        if not record.startswith("NodeName="):
+        if not _HEAD.match(record):
             continue
-        told = pairs(record)
+        told = pairs(_SYSTEM.sub("", record, count=1))
         allocated, reason = tres(told.get("AllocTRES")), _REASON.search(record)
         yield NodeRecord(
             name=told["NodeName"],
@@ -133,23 +136,28 @@ def to_node(name: str, record: NodeRecord | None, path: tuple[str | None, ...]) 
     """Return the node `name`; without a record it is closed and empty. Raises InputError for unknown gres forms."""
     if record is None:
         return Node(name=name, path=path, schedulable=False, why_closed="in the topology, but no live node is known")
-    gpus = gpus_in(record.gres or "")
+    with within(f"node {name}"):
+        gpus = gpus_in(record.gres or "")
     types = tuple(sorted({g.type for g in gpus if g.type and g.count}))
     closing = closing_states(record.states or frozenset())
     why = "+".join(closing) + (f": {record.reason}" if record.reason else "") if closing else ""
     labels = {partition_label(p): "yes" for p in record.partitions or ()}
     labels |= {feature_label(f): "yes" for f in record.features or ()}
     memory = record.memory_mib
-    return Node(
-        name=name,
-        path=path,
-        pools=types or ("default",),
-        gpus=sum(g.count for g in gpus),
-        cpu_milli=record.cpus * 1000 if record.cpus else None,
-        memory_bytes=memory * MIB if memory is not None and memory > 1 else None,  # 1 MiB: not configured
-        labels=labels,
-        schedulable=not closing,
-        why_closed=why,
+    return parse(
+        Node,
+        {
+            "name": name,
+            "path": path,
+            "pools": types or ("default",),
+            "gpus": sum(g.count for g in gpus),
+            "cpu_milli": record.cpus * 1000 if record.cpus else None,
+            "memory_bytes": memory * MIB if memory is not None and memory > 1 else None,  # 1 MiB: not configured
+            "labels": labels,
+            "schedulable": not closing,
+            "why_closed": why,
+        },
+        place=f"node {name}",
     )
 
 

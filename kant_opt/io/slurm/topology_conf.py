@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kant_opt.errors import InputError
-from kant_opt.io.slurm.hostlist import expand
+from kant_opt.io.slurm.hostlist import Allowance, expand
 
 SIGNATURE = re.compile(r"^[ \t]*(?:SwitchName|BlockName|BlockSizes|RingName)[ \t]*=", re.MULTILINE | re.IGNORECASE)
 """Finds one line of a topology in a text."""
@@ -77,7 +77,7 @@ def _lines(text: str, place: str) -> Iterator[tuple[str, Entry]]:
         line = re.sub(r"(?<!\\)#.*", "", raw).rstrip()
         start = start if waiting else number
         if line.endswith("\\"):
-            waiting += line[:-1] + " "
+            waiting += line[:-1]
             continue
         if line := (waiting + line).strip():
             where = f"{place}: line {start}"
@@ -128,8 +128,9 @@ def _by_name(lines: Lines, key: str) -> dict[str, tuple[str, Entry]]:
 def _owners(lists: Iterable[tuple[str, str, str]], what: str) -> dict[str, str]:
     """Return node -> the one domain that lists it; `lists` holds (domain, hostlist, place)."""
     owner: dict[str, str] = {}
+    allowance = Allowance()
     for domain, hosts, where in lists:
-        for node in expand(hosts, where):
+        for node in allowance.expand(hosts, where):
             if node in owner and owner[node] != domain:
                 raise InputError(
                     f"node {node!r} is in {what} {owner[node]!r} and in {domain!r}",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -126,6 +127,15 @@ def pairs(line: str) -> dict[str, str]:
     for key, value in _PAIR.findall(line):
         found.setdefault(key, value)
     return found
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    """Put `place` in front of the place of an InputError that passes."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(place) from None
 
 
 def records_of(document: Json, key: str, place: str) -> list[Json]:
