@@ -9,7 +9,7 @@ from typing import Any
 
 from kant_opt.io.slurm.gres import asks_for_shares, gpus_in, num_gpus
 from kant_opt.io.slurm.hostlist import Allowance
-from kant_opt.io.slurm.jobs import JobRecord, total_gpus
+from kant_opt.io.slurm.jobs import JobRecord, sockets_of, total_gpus
 from kant_opt.io.slurm.nodes import feature_label, partition_label
 from kant_opt.io.slurm.state import keeps_waiting
 from kant_opt.io.slurm.values import MIB
@@ -117,7 +117,7 @@ def shapes_of(record: JobRecord, largest: int, *, at_least: int = 0) -> list[Sha
     on the nodes where their number is given, else every task is a pod and may share a node with others.
     """
     nodes = max(record.num_nodes or 1, at_least)
-    per_node = num_gpus(record.per_node) or num_gpus(record.per_socket) * (record.sockets_per_node or 1)
+    per_node = num_gpus(record.per_node) or num_gpus(record.per_socket) * sockets_of(record)
     if per_node:
         most = max(nodes, record.max_nodes or 0)
         return [Shape(most, per_node, least=nodes if most > nodes else None)]

@@ -129,7 +129,7 @@ def _names_gpus(record: JobRecord) -> bool:
 def gpus_of(record: JobRecord) -> int:
     """Return the GPUs of a job in all, from the shares it has or else from what it asks for.
 
-    Per socket without a number of sockets means one; per task counts its tasks, per node its least nodes.
+    Per task counts its tasks, per node its least nodes.
     """
     if record.shares and any(s.gres for s in record.shares):
         return sum(num_gpus(s.gres) for s in record.shares)
@@ -141,8 +141,17 @@ def gpus_of(record: JobRecord) -> int:
     if per_task := num_gpus(record.per_task):
         return per_task * (record.tasks or nodes)
     if per_socket := num_gpus(record.per_socket):
-        return per_socket * (record.sockets_per_node or 1) * nodes
+        return per_socket * sockets_of(record) * nodes
     return total_gpus(record.required) or total_gpus(record.allocated)
+
+
+def sockets_of(record: JobRecord) -> int:
+    """Return the sockets per node that a job uses: those it names, but no more than it has CPUs there.
+
+    `--sockets-per-node` chooses nodes; a job of one CPU gets the GPUs of one socket (seen in Slurm 25.11).
+    """
+    cpus_per_node = -(-(record.cpus or 1) // (record.num_nodes or 1))
+    return max(1, min(record.sockets_per_node or 1, cpus_per_node))
 
 
 def total_gpus(text: str | None) -> int:
