@@ -47,6 +47,7 @@ def looks_like_json(text: str) -> bool:
 
 def load_json(text: str, place: str) -> Any:
     """Return the value in a JSON text. Raises InputError with line and column."""
+    _no_half_characters(text, place)
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse, parse_int=_integer)
     except json.JSONDecodeError as error:
@@ -56,6 +57,22 @@ def load_json(text: str, place: str) -> Any:
         ) from None
     except (_FaultInside, RecursionError):
         _tell_json_fault(text, place)
+
+
+_ESCAPE = re.compile(r"\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})")
+
+
+def _no_half_characters(text: str, place: str) -> None:
+    """Refuse an escape such as \\ud800 without its other half: Python would take it, and no file could hold it."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return
+    for match in _ESCAPE.finditer(text):
+        if match[1]:
+            raise InputError(
+                f"{match[1]} is half a character",
+                place=_at(place, *_position(text, match.start())),
+                way_out="correct it",
+            )
 
 
 class _FaultInside(ValueError):
@@ -107,9 +124,8 @@ def _tell_json_fault(text: str, place: str) -> NoReturn:
         elif piece.lstrip("-").isdigit() and len(piece.lstrip("-")) > MOST_DIGITS:
             fault = f"integer of {len(piece.lstrip('-'))} digits ({piece[:12]}...)"
         if fault:
-            line = text.count("\n", 0, match.start()) + 1
-            column = match.start() - text.rfind("\n", 0, match.start())
-            raise InputError(fault, place=_at(place, line, column), way_out="correct it there")
+            where = _at(place, *_position(text, match.start()))
+            raise InputError(fault, place=where, way_out="correct it there")
         before = piece
     raise InputError(f"nested deeper than {DEEPEST} levels", place=place, way_out="flatten it")
 
@@ -239,7 +255,11 @@ def _plain_tag(event: Any, place: str) -> bool:
 
 def _refuse_yaml(problem: str, event: yaml.Event, place: str, way_out: str) -> NoReturn:
     mark = event.start_mark
-    raise InputError(problem, place=_at(place, mark.line + 1, mark.column + 1), way_out=way_out)
+    raise InputError(problem, place=_at(place, mark.line + 1, mark.column + 1) if mark else place, way_out=way_out)
+
+
+def _position(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def _at(place: str, line: int, column: int) -> str:

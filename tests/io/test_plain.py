@@ -98,6 +98,16 @@ def test_a_text_in_a_string_is_no_fault() -> None:
         load_json(text, "t")
 
 
+def test_half_characters_are_refused() -> None:
+    """A pair of escapes is one character, an escaped backslash is none, half a pair cannot be written to any file."""
+    assert load_json('["\\ud83d\\ude00", "\\\\ud800"]', "t") == ["😀", "\\ud800"]
+    for half in ("\\ud800", "\\uDC00", "\\ude00\\ud83d", "\\ud83d\\ud83d\\ude00"):
+        with pytest.raises(InputError, match=r"^t: line 2 column 3: \\u[dD]... is half a character"):
+            load_json(f'[1,\n "{half}"]', "t")
+    with pytest.raises(InputError, match="not YAML"):
+        load_yaml('a: "\\ud800"', "t")
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "a: " + "[" * 100_000, "- " * 50_000])
 def test_depth_is_bounded(text: str) -> None:
     with pytest.raises(InputError, match=r"deeper|depth"):
