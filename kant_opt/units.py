@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 
 from kant_opt.errors import InputError
 
@@ -13,8 +13,9 @@ MIB = 1 << 20
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _SMALL = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3")}
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)([A-Za-z]{0,2})\Z")
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)([A-Za-z]{0,2})\Z", re.ASCII)
 _LARGEST = 1 << 62  # sums of two still fit in 64 bits
+_EXACT = Context(prec=100)  # 64 digits times a unit of 19
 
 
 def quantity(text: str) -> Decimal:
@@ -33,7 +34,7 @@ def quantity(text: str) -> Decimal:
     if scale is None:
         raise InputError(f"{text!r} has the unknown unit {suffix!r}", way_out="use m, k, M, G, Ki, Mi, Gi")
     try:
-        value = Decimal(number) * scale
+        value = _EXACT.multiply(Decimal(number), Decimal(scale))
     except InvalidOperation:
         raise InputError(f"{text!r} is not a quantity") from None
     if abs(value) >= _LARGEST:
@@ -43,8 +44,7 @@ def quantity(text: str) -> Decimal:
 
 def whole(value: Decimal, *, up: bool = False) -> int:
     """Return `value` as an int, rounded down (capacities) or up (requests) where it has a fraction."""
-    low = int(value // 1)
-    return low + 1 if up and low != value else low
+    return int(value.to_integral_value(ROUND_CEILING if up else ROUND_FLOOR))
 
 
 def milli_cpu(text: str, *, up: bool = False) -> int:
