@@ -10,11 +10,9 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pydantic import BaseModel
-
 from kant_opt.errors import InputError
 from kant_opt.io.plain import load_data
-from kant_opt.schema import Placement, parse, to_json
+from kant_opt.schema import Outcome, Placement, Request, parse, to_json
 
 LARGEST = 1 << 30
 """Bytes of text that a file may hold once unpacked."""
@@ -70,7 +68,7 @@ def write_atomic(path: Path, text: str) -> None:
         raise _from_os(error, path, "written") from None
 
 
-def save(document: BaseModel, path: str | Path) -> None:
+def save(document: Request | Placement | Outcome, path: str | Path) -> None:
     """Write a request, placement or outcome as JSON, one field a line; `.gz` packs it."""
     write_atomic(Path(path), to_json(document, indent=1) + "\n")
 
