@@ -16,6 +16,7 @@ from itertools import combinations_with_replacement, product
 from kant_opt.errors import InputError
 from kant_opt.schema import Job, Node, PlacedJob, PlacedPods, Placement, PodSet, Request
 from kant_opt.testing.objective import Values, better, evaluate
+from kant_opt.testing.relax import without_groups
 from kant_opt.verify import RequestIndex, check
 
 MOST_CANDIDATES = 200_000
@@ -41,7 +42,7 @@ def brute_force(request: Request, *, limit: int = MOST_CANDIDATES) -> BruteAnswe
     Raises InputError where there are more than `limit` candidates.
     """
     index = RequestIndex(request)
-    single = _without_groups(request, index)
+    single = RequestIndex(without_groups(request), index.fabric)
     budget = _Budget(limit)
     options = [list(_of_job(single, job, budget)) for job in request.jobs if not index.needs_nothing(job)]
     best: BruteAnswer | None = None
@@ -64,7 +65,7 @@ def feasible(request: Request, job: str) -> bool:
 def job_placements(request: Request, job: str, *, limit: int = MOST_CANDIDATES) -> Iterator[PlacedJob]:
     """Yield every valid way to place the job alone, all-or-none groups set aside."""
     index = RequestIndex(request)
-    yield from _of_job(_without_groups(request, index), index.jobs[job], _Budget(limit))
+    yield from _of_job(RequestIndex(without_groups(request), index.fabric), index.jobs[job], _Budget(limit))
 
 
 class _Budget:
@@ -75,11 +76,6 @@ class _Budget:
         self.left -= 1
         if self.left < 0:
             raise InputError(f"more than {self.limit} placements to try", way_out="make the request smaller")
-
-
-def _without_groups(request: Request, index: RequestIndex) -> RequestIndex:
-    groups = tuple(group.model_copy(update={"all_or_none": False}) for group in request.groups)
-    return RequestIndex(request.model_copy(update={"groups": groups}), index.fabric)
 
 
 def _combine(

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import islice
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -24,9 +23,6 @@ from kant_opt.schema import (
     JobGroup,
     Node,
     Objective,
-    PlacedJob,
-    PlacedPods,
-    Placement,
     PodSet,
     Queue,
     Quota,
@@ -38,10 +34,28 @@ from kant_opt.schema import (
     Together,
     Toleration,
 )
-from kant_opt.testing.brute_force import job_placements
+from kant_opt.testing.placements import placements
 
-FAMILIES = (
+__all__ = ["FAMILIES", "placements", "requests"]
+
+_HALF = (
     "levels",  # none to three of them; else one
+    "running",
+    "living",
+    "podsets",  # several of them in a job
+    "required",
+    "preferred",
+    "slices",
+    "spread",
+    "together",
+    "apart",
+    "groups",
+    "quotas",
+    "reservations",
+    "priorities",
+    "communication",
+)
+_QUARTER = (
     "unknown_paths",
     "separate_roots",
     "closed_nodes",
@@ -51,32 +65,20 @@ FAMILIES = (
     "node_lists",
     "pools",
     "counted",  # CPU, memory, number of pods
-    "running",
     "over_committed",
-    "living",
     "finished",
     "shares",
     "mib",
-    "podsets",  # several of them in a job
     "elastic",
-    "required",
-    "preferred",
-    "slices",
-    "spread",
-    "together",
-    "apart",
     "exclusive",
-    "groups",
-    "quotas",
-    "reservations",
-    "priorities",
-    "communication",
     "objectives",
 )
-"""What a request may contain beyond nodes with GPUs and gangs of one shape. Each is on in a third
-of the draws: with all at once hardly anything could be placed."""
+FAMILIES = (*_HALF, *_QUARTER)
+"""What a request may contain beyond nodes with GPUs and gangs of one shape. The first are on in half of the draws, the
+others in a quarter: with all at once hardly anything could be placed."""
 
-_ONE_IN_THREE = st.sampled_from((False, False, True))
+_ONE_IN_FOUR = st.sampled_from((False, False, False, True))
+_THREE_IN_FOUR = st.sampled_from((True, True, False, True))
 
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -90,41 +92,13 @@ def requests(
     for name in without:
         if name not in FAMILIES:
             raise UnknownName("family", name, FAMILIES)
-    families = frozenset(name for name in FAMILIES if name not in without and draw(_ONE_IN_THREE))
+    families = frozenset(
+        name
+        for names, on in ((_HALF, st.booleans()), (_QUARTER, _ONE_IN_FOUR))
+        for name in names
+        if name not in without and draw(on)
+    )
     return _Builder(draw, families, max_nodes, max_jobs, max_pods).request()
-
-
-@st.composite
-def placements(draw: Draw, request: Request, *, name_gpus: bool = False) -> Placement:
-    """Draw a placement of known jobs, podsets, nodes and GPUs, feasible or not.
-
-    Half of the jobs get pods placed well, as far as that job alone can be; the others any. Pods with whole GPUs name
-    them only where `name_gpus` is True.
-    """
-    placed = []
-    for job in request.jobs:
-        way = draw(st.sampled_from(("well", "any", "not")))
-        options = list(islice(job_placements(request, job.name), 12)) if way == "well" else []
-        if options:
-            placed.append(draw(st.sampled_from(options)))
-        elif way != "not":
-            placed.append(draw(_any_pods(request, job, name_gpus)))
-    return Placement(jobs=tuple(placed))
-
-
-@st.composite
-def _any_pods(draw: Draw, request: Request, job: Job, name_gpus: bool) -> PlacedJob:
-    pods = []
-    for podset in job.podsets:
-        count = draw(st.sampled_from((podset.count, podset.count - 1, podset.count + 1)))
-        for _ in range(count):
-            node = draw(st.sampled_from(request.nodes))
-            named: tuple[tuple[int, ...], ...] = ()
-            if node.gpus and (podset.has_share or (name_gpus and podset.gpus)):
-                size = 1 if podset.has_share else podset.gpus
-                named = (tuple(draw(st.integers(0, node.gpus - 1)) for _ in range(size)),)
-            pods.append(PlacedPods(podset=podset.name, node=node.name, gpus=named))
-    return PlacedJob(job=job.name, pods=tuple(pods))
 
 
 class _Builder:
@@ -155,7 +129,7 @@ class _Builder:
 
     def up_to(self, most: int) -> int:
         """Draw 1 to `most`, which is more likely than all others together: few nodes make dull requests."""
-        sizes = [*range(1, most), *[most] * most]
+        sizes = [*range(1, most), *[most] * 2 * most]
         size: int = self.draw(st.sampled_from(sizes))
         return size
 
@@ -163,7 +137,7 @@ class _Builder:
         return family in self.families and self.pick((False, True))
 
     def rarely(self, family: str) -> bool:
-        return family in self.families and self.pick((False, False, False, True))
+        return family in self.families and bool(self.draw(_ONE_IN_FOUR))
 
     def pick(self, options: Iterable[T]) -> T:
         picked: T = self.draw(st.sampled_from(tuple(options)))
@@ -176,7 +150,7 @@ class _Builder:
     # -- nodes
 
     def node(self, i: int) -> Node:
-        gpus = self.pick((2, 2, 1, 0) if self.families & {"shares", "mib"} else (4, 2, 3, 3, 1, 0))
+        gpus = self.pick((2, 2, 2, 1, 0) if self.families & {"shares", "mib"} else (4, 3, 4, 2, 4, 3, 1, 0))
         fields: dict[str, Any] = {}
         if self.maybe("counted"):
             fields = {"cpu_milli": self.pick((2000, 3000)), "max_pods": self.pick((3, 2, None))}
@@ -189,7 +163,7 @@ class _Builder:
             fields["taints"] = (Taint(key="k", effect=self.pick(("NoSchedule", "PreferNoSchedule", "NoExecute"))),)
         if gpus and self.rarely("sick_gpus"):
             fields["gpu_details"] = (Gpu(index=self.pick(range(gpus)), healthy=False),)
-        if "mib" in self.families and self.pick((True, True, False)):
+        if "mib" in self.families and self.draw(_THREE_IN_FOUR):
             fields["gpu_memory_mib"] = self.pick((3, 7))
         path = tuple(None if self.rarely("unknown_paths") else f"{level}{self.pick((0, 1))}" for level in self.levels)
         return Node(name=f"n{i}", path=path, gpus=gpus, schedulable=not self.rarely("closed_nodes"), **fields)
@@ -228,9 +202,11 @@ class _Builder:
         if self.maybe("shares"):
             fields["gpu_milli"] = self.pick((500, 334, 999, 1))
         elif self.maybe("mib"):
-            fields["gpu_memory_mib"] = self.pick((1, 2, 4, 7))
+            fields["gpu_memory_mib"] = self.pick((1, 2, 1, 3, 7))
         else:
-            fields["gpus"] = self.pick((1, 1, 2, 3, 0))
+            # one pod too many now and then, but not a gang of twice the cluster
+            most = sum(node.healthy_gpus for node in nodes) // max(1, count - 1)
+            fields["gpus"] = self.pick([gpus for gpus in (1, 2, 1, 2, 3, 0) if gpus <= most])
         if self.maybe("counted"):
             fields |= {"cpu_milli": self.pick((500, 1000)), "memory_bytes": self.pick((1, 2))}
         if self.maybe("elastic"):
@@ -368,16 +344,16 @@ class _Builder:
         return (JobGroup(name="g", jobs=members, all_or_none=self.pick((True, True, False)), together_level=level),)
 
     def reservations(self, nodes: Sequence[Node], jobs: Sequence[Job]) -> tuple[Reservation, ...]:
-        if not self.maybe("reservations"):
+        if "reservations" not in self.families:
             return ()
-        start = self.pick((-10, 0, 5, 10))
+        start = self.pick((0, 4, -10, 10))
         return (
             Reservation(
                 name="res",
                 nodes=tuple(node.name for node in self.some(nodes)),
                 start_s=start,
-                end_s=self.pick((None, start + 1, start + 10)),
-                jobs=tuple(job.name for job in self.some(jobs, 0)),
+                end_s=self.pick((None, start + 10, start + 11, start + 1)),
+                jobs=self.pick(((), tuple(job.name for job in self.some(jobs)))),
             ),
         )
 

@@ -57,7 +57,7 @@ def _exclusive(state: State) -> Iterator[Finding]:
 
 def _marks(state: State) -> Iterator[tuple[str, str]]:
     """Yield (job, level) of every job that wants domains for itself, by its own or its allocation's mark."""
-    for job in state.placed.values():
+    for job in state.request.jobs:
         if job.exclusive_level is not None:
             yield job.name, job.exclusive_level
     for alloc in state.request.allocations:
