@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kant_opt.io import read_request
-from kant_opt.schema import Request, Toleration
+from kant_opt.schema import Request, Taint, Toleration
 
 Item = dict[str, Any]
 Read = Callable[..., tuple[Request, tuple[str, ...]]]
@@ -274,6 +274,35 @@ def test_living_and_finished_members_count(read: Read) -> None:
     assert free_gpus(request) == {"n1": 6, "n2": 4}
 
 
+def test_finished_members_count_though_their_node_is_gone(read: Read) -> None:
+    marks: Item = {"labels": {"job-name": "g"}}
+    done = pod("g-0", on="n9", phase="Succeeded", **marks)
+    request, notes = read(node("n1"), done, pod("g-1", **marks))
+    assert (request.jobs[0].podsets[0].count, request.jobs[0].podsets[0].finished) == (2, 1)
+    assert notes == ()
+
+
+def test_ended_pods_take_no_names(read: Read) -> None:
+    request, _ = read(node("n1"), pod("a", on="n1", labels={"pod-group-name": "x"}), pod("x", on="n1", phase="Failed"))
+    assert [a.job for a in request.allocations] == ["ml/x"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "job"),
+    [
+        ({"leaderworkerset.sigs.k8s.io/name": "s", "leaderworkerset.sigs.k8s.io/group-index": "1"}, "ml/s-1"),
+        ({"leaderworkerset.sigs.k8s.io/name": "s"}, "ml/p"),  # half a mark is none
+    ],
+)
+def test_marks_of_two_labels(read: Read, marks: dict[str, str], job: str) -> None:
+    assert [j.name for j in read(node("n1"), pod("p", labels=marks))[0].jobs] == [job]
+
+
+def test_the_controller_among_the_owners_counts(read: Read) -> None:
+    owners = [{"kind": "Watcher", "name": "w"}, {"kind": "MPIJob", "name": "m", "controller": True}]
+    assert [j.name for j in read(node("n1"), pod("p", ownerReferences=owners))[0].jobs] == ["ml/m"]
+
+
 def test_shapes_become_podsets_named_by_role(read: Read) -> None:
     def member(name: str, role: str, gpus: int, on: str = "") -> Item:
         return pod(
@@ -341,15 +370,19 @@ def test_times_priorities_and_queues(read: Read) -> None:
     timed = pod("t", creationTimestamp="2026-01-01T00:01:00.9+00:00", spec={"activeDeadlineSeconds": 600})
     runs = pod("r", on="n1", spec={"activeDeadlineSeconds": 600, "priority": -5})
     runs["status"]["startTime"] = "2026-01-01T01:00:00+01:00"
-    request, _ = read(node("n1"), *waits, timed, runs)
+    partly = [pod(f"s-{i}", on="n1", gpus=1, labels={"job-name": "s"}, spec={"priority": i}) for i in (1, 2)]
+    partly[0]["status"]["startTime"] = "2026-01-01T00:00:07Z"
+    partly[0]["spec"]["activeDeadlineSeconds"] = 600
+    request, _ = read(node("n1"), *waits, timed, runs, *partly)
     start = 1767225600  # 2026-01-01T00:00:00Z: 20454 days of 86400 s
     assert start == 20454 * 86400
     assert [(j.name, j.submit_s - start, j.walltime_s, j.priority, j.queue) for j in request.jobs] == [
         ("ml/t", 60, 600, 0, ""),
         ("ml/g", 120, None, 3, "research"),
     ]
-    (allocation,) = request.allocations
-    assert (allocation.since_s, allocation.until_s, allocation.priority) == (start, start + 600, -5)
+    whole, part = request.allocations
+    assert (whole.since_s, whole.until_s, whole.priority) == (start, start + 600, -5)
+    assert (part.since_s, part.until_s, part.priority) == (start + 7, None, 2), "one pod has no end"
     assert request.now_s == start + 180, "the latest time told"
 
 
@@ -373,7 +406,7 @@ ALLOWED = {
     "in": (affinity(term(("zone", "In", ["a", "c"]))), {"n1", "n2"}),
     "in and selector": ({"nodeSelector": {"zone": "a"}} | affinity(term(("zone", "In", ["b"]))), set()),
     "two expressions": (affinity(term(("zone", "In", ["a"]), ("rank", "In", ["2"]))), {"n2"}),
-    "one key twice": (affinity(term(("zone", "In", ["a", "b"]), ("zone", "In", ["b", "c"]))), {"n3"}),
+    "one key twice": (affinity(term(("zone", "In", ["a"]), ("zone", "In", ["a", "b"]))), {"n1", "n2"}),
     "not in, also without the label": (affinity(term(("zone", "NotIn", ["a"]))), {"n3", "n4"}),
     "exists": (affinity(term(("zone", "Exists", []))), {"n1", "n2", "n3"}),
     "does not exist": (affinity(term(("zone", "DoesNotExist", []))), {"n4"}),
@@ -446,7 +479,7 @@ def test_label_families(read: Read, block: str, rack: str, levels: tuple[str, st
 
 
 def test_a_topology_object_names_the_levels(read: Read) -> None:
-    keys = ("example.com/block", "example.com/rack", "kubernetes.io/hostname")
+    keys = ("example.com/block", "nvidia.com/gpu.clique", "kubernetes.io/hostname")
     topology = {
         "apiVersion": "kueue.x-k8s.io/v1beta1",
         "kind": "Topology",
@@ -458,10 +491,20 @@ def test_a_topology_object_names_the_levels(read: Read) -> None:
         pod("on-a-host", annotations={"kueue.x-k8s.io/podset-preferred-topology": keys[2]}),
     ]
     request, _ = read(topology, *racks(*keys[:2]), *wait)
-    assert request.fabric.levels == ("block", "rack")
+    assert request.fabric.levels == ("block", "hbd"), "the clique is a level once"
     assert {n.name: n.path for n in request.nodes} == RACKS
     wanted = [(j.podsets[0].required_level, j.podsets[0].preferred_level) for j in request.jobs]
-    assert wanted == [("rack", None), (None, "node")]
+    assert wanted == [("hbd", None), (None, "node")]
+
+
+def test_a_level_is_called_by_its_alias(read: Read) -> None:
+    """KAI's Topology has aliases; two levels whose labels end alike are told apart by the whole label."""
+    labels = {"a.com/rack": "r", "b.com/rack": "s", "c.com/x": "t"}
+    levels = [{"nodeLabel": "c.com/x", "alias": "hall"}, {"nodeLabel": "a.com/rack"}, {"nodeLabel": "b.com/rack"}]
+    topology = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": "t"}}
+    request, _ = read(topology | {"spec": {"levels": levels}}, node("n1", labels))
+    assert request.fabric.levels == ("hall", "rack", "b.com/rack")
+    assert request.nodes[0].path == ("t", "r", "s")
 
 
 @pytest.mark.parametrize(("size", "fits"), [("2", True), ("4", True), ("3", False), ("0", False), ("two", False)])
@@ -542,3 +585,40 @@ def test_closed_nodes(read: Read, fields: Item, why: str) -> None:
     request, _ = read(node("n1", **fields))
     assert request.nodes[0].schedulable == (not why)
     assert why in request.nodes[0].why_closed
+
+
+def test_a_node_that_is_being_deleted_is_closed(read: Read) -> None:
+    item = node("n1")
+    item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert read(item)[0].nodes[0].why_closed == "being deleted"
+
+
+def test_taints_keep_value_and_effect(read: Read) -> None:
+    taint = {"key": "team", "value": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+    request, _ = read(node("n1", spec={"taints": [taint]}))
+    assert request.nodes[0].taints == (Taint(key="team", value="a", effect="NoExecute"),)
+
+
+def test_capacity_stands_in_for_allocatable(read: Read) -> None:
+    item = node("n1", gpus=6)
+    item["status"]["capacity"] = item["status"].pop("allocatable")
+    assert read(item)[0].nodes[0].gpus == 6
+
+
+def test_an_empty_label_is_no_domain(read: Read) -> None:
+    zones = [node(f"n{i}", {"topology.kubernetes.io/zone": z}) for i, z in enumerate(("a", "a", ""))]
+    assert [n.path for n in read(*zones)[0].nodes] == [("a",), ("a",), (None,)]
+
+
+def test_typed_lists_may_leave_kinds_out(tmp_path: Path) -> None:
+    """As the API server answers: the items of a NodeList have no kind."""
+    for kind, item in (("Node", node("n1")), ("Pod", pod("p", on="n1"))):
+        del item["kind"]
+        (tmp_path / f"{kind}.json").write_text(json.dumps({"apiVersion": "v1", "kind": f"{kind}List", "items": [item]}))
+    assert free_gpus(read_request(tmp_path)[0]) == {"n1": 4}
+
+
+def test_a_named_format_needs_no_telling_beginning(tmp_path: Path) -> None:
+    long = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "y" * 100_000}}
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([long, node("n1")]))
+    assert free_gpus(read_request(tmp_path / "all.yaml", format="kubernetes")[0]) == {"n1": 8}

@@ -61,22 +61,22 @@ class GangReader:
         self.jobs.sort(key=lambda j: (j.submit_s, j.name))
 
     def _counts(self, pod: Pod) -> bool:
-        if pod.node and not pod.over and pod.node not in self._nodes:
+        if pod.over:
+            return pod.group.gang  # a gang that still waits remembers its finished members
+        if pod.node and pod.node not in self._nodes:
             self._notes.add("pods on nodes that are not in the files are left out", pod.name)
             return False
         if pod.waits and pod.group.source == "DaemonSet":
             self._notes.add("waiting pods of DaemonSets are left out (each has its node)", pod.name)
             return False
-        if pod.ending and not pod.node:
-            return False
-        return not pod.over or pod.group.gang
+        return not (pod.waits and pod.ending)
 
     def _read_waiting(self, name: str, members: list[Pod]) -> None:
         podsets: dict[str, _PodSet] = {}
         for pod in (p for p in members if p.waits):
             shape = self._shape(pod)
             podsets.setdefault(repr((shape.role, shape.demand, shape.rules)), shape).waiting.append(pod)
-        by_demand = {repr((s.role, s.demand)): s for s in reversed(podsets.values())}
+        by_demand = {repr((s.role, s.demand)): s for s in podsets.values()}
         for pod in members:
             if pod.waits or pod.ending or pod.phase == "Failed":
                 continue  # what is ending is replaced by a pod that waits, or is not part of the gang any more

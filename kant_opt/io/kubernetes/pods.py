@@ -71,8 +71,8 @@ class Pod:
 
     @property
     def waits(self) -> bool:
-        """True where it is to be placed."""
-        return not (self.node or self.over or self.ending)
+        """True where it has no node and still needs one."""
+        return not (self.node or self.over)
 
     def mark(self, key: str) -> str:
         """Return an annotation or label, empty where there is none."""

@@ -60,7 +60,6 @@ def effective_requests(pod: Object) -> Amounts:
         asked = _asked(container)
         if container.text("restartPolicy") == "Always":
             sidecars = _sum((sidecars, asked))
-            steps.append(sidecars)
         else:
             steps.append(_sum((sidecars, asked)))
     most = _sum((running, sidecars))
