@@ -46,8 +46,8 @@ class Packing:
     def ranked(self, domains: Ints, count: int, depth: int) -> Ints:
         """Return `domains` at `depth`, each with room for `count`, in the order in which they should take them.
 
-        In this order: already used by the gang, fewest domains one level further in, fewest pods that open a fresh
-        node, least room left, and least room left in each parent outwards; by path where all is equal.
+        In this order: already used by the gang, fewest domains one level further in and these with the least room
+        left over, fewest pods that open a fresh node, least room left, and least room left in each parent outwards; by path where all is equal.
         """
         keys: list[Ints] = []
         parent, up = domains, depth
@@ -56,7 +56,8 @@ class Packing:
             parent, up = self.tree.parent[up][parent], up - 1
         keys.insert(0, self._opening(domains, count, depth))
         if depth < self.tree.leaf_depth:
-            keys.insert(0, self._fewest_children(domains, count, depth))
+            number, over = self._children_needed(domains, count, depth)
+            keys[:0] = [number, over]
         if self.used is not None:
             keys.insert(0, (~self.used[depth][domains]).astype(np.int64))
         order = np.lexsort(tuple(reversed(keys)))
@@ -74,12 +75,16 @@ class Packing:
                 return inner, self.tightest(holding, count, inner)
         return None
 
-    def _fewest_children(self, domains: Ints, count: int, depth: int) -> Ints:
-        found = np.empty(len(domains), dtype=np.int64)
+    def _children_needed(self, domains: Ints, count: int, depth: int) -> tuple[Ints, Ints]:
+        """Return the fewest children that hold `count` in each domain, and the least room these leave over."""
+        number, over = np.zeros((2, len(domains)), dtype=np.int64)
         for i, domain in enumerate(domains.tolist()):
-            room = np.sort(self.room[depth + 1][self.tree.children(depth, domain)])[::-1]
-            found[i] = np.searchsorted(np.cumsum(room), count) + 1
-        return found
+            room = self.room[depth + 1][self.tree.children(depth, domain)]
+            number[i] = np.searchsorted(np.cumsum(np.sort(room)[::-1]), count) + 1
+            if depth + 1 == self.tree.leaf_depth:
+                chosen = tightest_subset(room.tolist(), count, self.site.unit(depth))
+                over[i] = sum(int(room[k]) for k, _ in chosen) - count
+        return number, over
 
     def _opening(self, domains: Ints, count: int, depth: int) -> Ints:
         """Return how many of `count` pods would have to go on nodes that are better left alone."""

@@ -1,5 +1,6 @@
 """From a request to a verified outcome."""
 
 from kant_opt.engine.place import place
+from kant_opt.engine.session import Session
 
-__all__ = ["place"]
+__all__ = ["Session", "place"]

@@ -83,10 +83,10 @@ def place(request: Request, *, backend: str = "auto", order: Order = "batch", li
 
 
 def to_placement(cluster: Cluster, answer: Answer) -> Placement:
-    """Return an answer as a document: jobs in the order of the request, pods by node."""
+    """Return an answer as a document: jobs in the order of the request, those with nothing to place left out."""
     pods: dict[str, list[Taken]] = {}
     for gang, taken in answer.taken:
-        for job in gang.jobs:
+        for job in (part.job for part in gang.parts if part.target):
             pods.setdefault(job.name, [])
         for t in taken:
             pods[t.part.job.name].append(t)

@@ -40,6 +40,11 @@ class Explainer:
                 found[job.name] = self._reason(gang, job, kind, free)
         return tuple(found[job.name] for job in self.cluster.request.jobs if job.name in found)
 
+    def one(self, gang: Gang, failure: Failure) -> Reason:
+        """Return the reason of a gang of one job, with the pods on `after` as given."""
+        kind, free = self._kind(gang, failure, placed_others=False)
+        return self._reason(gang, gang.jobs[0], kind, free if kind == "impossible" else self.after)
+
     # -- what kind of no -------------------------------------------------------------------------
 
     def _kind(self, gang: Gang, failure: Failure, *, placed_others: bool) -> tuple[ReasonKind, Free]:
@@ -76,12 +81,16 @@ class Explainer:
         parts = [p for p in gang.parts if p.job is job and p.target]
         if not parts:
             return Reason(
-                job=job.name, kind="group", short="group", sentence=f"job {job.name!r} waits for group {gang.group!r}"
+                job=job.name,
+                kind="group",
+                short="group",
+                sentence=f"job {job.name!r} waits for the other jobs of group {', '.join(gang.groups)}",
             )
         part, room = self._culprit(parts, free, nodes)
-        if gang.group and kind != "not_found" and self._fits_counting(parts, free, nodes):
+        if len(gang.jobs) > 1 and kind != "not_found" and self._fits_counting(parts, free, nodes):
             others = ", ".join(repr(j.name) for j in gang.jobs if j is not job)
-            text = f"job {job.name!r} waits: group {gang.group!r} is all or none, and it does not fit with {others}"
+            groups = ", ".join(gang.groups)
+            text = f"job {job.name!r} waits: group {groups} is all or none, and it does not fit with {others}"
             return Reason(job=job.name, kind="group", podset=part.podset.name, short="group", sentence=text)
         causes = self._causes(part, free, nodes)
         fits = self._fits(part, room)

@@ -66,9 +66,16 @@ class Cluster:
         self.pods = _capacities([node.max_pods for node in self.nodes])
         self.schedulable = np.fromiter((node.schedulable for node in self.nodes), np.bool_, n)
         self.first_pool = [node.pools[0] for node in self.nodes]
-        self.keeping_away = [j for j in request.jobs if j.exclusive_level or any(rule.jobs for rule in j.apart)]
+        self.keeping_away: list[Job] = []
         """Jobs with rules towards other jobs."""
+        for job in request.jobs:
+            self.keep_away_from(job)
         self._masks: dict[tuple[object, ...], Mask] = {}
+
+    def keep_away_from(self, job: Job) -> None:
+        """Note a job's rules towards other jobs, if it has any."""
+        if job.exclusive_level or any(rule.jobs for rule in job.apart):
+            self.keeping_away.append(job)
 
     def whole_node(self, shape: Shape) -> bool:
         """Return whether pods of this shape take all GPUs of the largest node."""

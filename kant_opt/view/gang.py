@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kant_opt.schema import Job, JobGroup, PodSet, Request
+from kant_opt.schema import Job, PodSet, Request
 from kant_opt.view.cluster import Cluster, Shape, shape_of
 from kant_opt.view.tree import Mask, Tree
 
@@ -58,8 +58,8 @@ class Gang:
     parts: tuple[Part, ...]
     scopes: tuple[tuple[int, frozenset[int]], ...] = ()
     apart: tuple[tuple[int, tuple[frozenset[int], ...]], ...] = ()
-    group: str = ""
-    """Name of the group it stands for, empty for a single job."""
+    groups: tuple[str, ...] = ()
+    """Names of the all-or-none groups it stands for."""
     position: int = field(default=0, compare=False)
 
     @cached_property
@@ -86,28 +86,17 @@ def compile_gangs(cluster: Cluster) -> list[Gang]:
     """Return the request's gangs in the order given; a group stands where its first job stood."""
     request = cluster.request
     living = living_pods(request, cluster.tree)
-    group_of: dict[str, JobGroup] = {}
-    for group in request.groups:
-        if group.all_or_none:
-            group_of.update({job: group for job in group.jobs if job not in group_of})
-    members: dict[str, list[Job]] = {}
-    for job in request.jobs:
-        key = f"group {group_of[job.name].name}" if job.name in group_of else f"job {job.name}"
-        members.setdefault(key, []).append(job)
-    return [
-        compile_gang(cluster, jobs, living, group_of.get(jobs[0].name), position)
-        for position, jobs in enumerate(members.values())
-    ]
+    members = _bound_together(request)
+    return [compile_gang(cluster, jobs, living, position) for position, jobs in enumerate(members)]
 
 
 def compile_gang(
     cluster: Cluster,
     jobs: Iterable[Job],
     living: Mapping[tuple[str, str], Mapping[int, int]],
-    group: JobGroup | None = None,
     position: int = 0,
 ) -> Gang:
-    """Return one gang of `jobs`, which belong together as `group` says."""
+    """Return one gang of `jobs`, which are admitted together."""
     jobs = tuple(jobs)
     tree = cluster.tree
     parts: list[Part] = []
@@ -137,17 +126,39 @@ def compile_gang(
         if job.exclusive_level:
             depth = tree.depth(job.exclusive_level)
             apart += [(depth, (own[job.name], own[other.name])) for other in jobs if other is not job]
-    if group and group.together_level:
-        scopes.append((tree.depth(group.together_level), frozenset(range(len(parts)))))
+    groups = [g for g in cluster.request.groups if not own.keys().isdisjoint(g.jobs)]
+    for group in groups:
+        if group.together_level:
+            members = frozenset(k for name in group.jobs if name in own for k in own[name])
+            scopes.append((tree.depth(group.together_level), members))
     return Gang(
-        name=jobs[0].name if not group else group.name,
+        name=jobs[0].name,
         jobs=jobs,
         parts=tuple(parts),
         scopes=tuple(scopes),
         apart=tuple(apart),
-        group=group.name if group else "",
+        groups=tuple(group.name for group in groups if group.all_or_none),
         position=position,
     )
+
+
+def _bound_together(request: Request) -> list[list[Job]]:
+    """Return the jobs in sets that are admitted together, by all-or-none groups that share jobs."""
+    root = {job.name: job.name for job in request.jobs}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    for group in request.groups:
+        if group.all_or_none:
+            for name in group.jobs:
+                root[find(name)] = find(group.jobs[0])
+    members: dict[str, list[Job]] = {}
+    for job in request.jobs:
+        members.setdefault(find(job.name), []).append(job)
+    return list(members.values())
 
 
 def living_pods(request: Request, tree: Tree) -> dict[tuple[str, str], dict[int, int]]:

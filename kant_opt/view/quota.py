@@ -110,7 +110,7 @@ class Quotas:
 def _caps(cluster: Cluster) -> list[_Cap]:
     queues = cluster.request.queues
     found: list[_Cap] = []
-    shared: list[tuple[str, str, str, int, str]] = []
+    shared: list[tuple[str, str, str, int]] = []
     for queue in queues:
         for quota in queue.quotas:
             cap = _own_cap(quota, borrows=bool(queue.cohort))
@@ -118,10 +118,10 @@ def _caps(cluster: Cluster) -> list[_Cap]:
                 found.append(_Cap(frozenset({queue.name}), quota.resource, quota.pool, cap))
             if queue.cohort:
                 scale = 1000 if quota.resource == "gpu" else 1
-                shared.append((queue.cohort, quota.resource, quota.pool, quota.guaranteed * scale, queue.name))
-    for (_, resource, pool), rows in groupby(sorted(shared), key=lambda row: row[:3]):
-        members = list(rows)
-        found.append(_Cap(frozenset(row[4] for row in members), resource, pool, sum(row[3] for row in members)))
+                shared.append((queue.cohort, quota.resource, quota.pool, quota.guaranteed * scale))
+    for (cohort, resource, pool), rows in groupby(sorted(shared), key=lambda row: row[:3]):
+        members = frozenset(queue.name for queue in queues if queue.cohort == cohort)
+        found.append(_Cap(members, resource, pool, sum(row[3] for row in rows)))
     return found
 
 
