@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kant_opt.backends.strategy import Counts, Site
-from kant_opt.backends.subsets import fewest_inner, tightest_subset
+from kant_opt.backends.subsets import even_shares, fewest_inner, tightest_subset
 from kant_opt.view import Ints, Mask
 
 
@@ -28,6 +28,8 @@ class Packing:
         """Return where `count` pods go inside one domain, which has room for them."""
         if count == 0:
             return []
+        if self.part.balance_depth > depth:
+            return self._place_evenly(count, depth, domain)
         if self.used is not None and depth < self.innermost:
             inside = self._used_domain(count, depth, domain)
             if inside is not None:
@@ -39,6 +41,26 @@ class Packing:
                 return self._fill(count, inner, self.tightest(holding, count, inner))
         return self._fill(count, depth, domain)
 
+    def _place_evenly(self, count: int, depth: int, domain: int) -> Counts:
+        """Return `count` pods over the fewest domains of the preferred level, as evenly as can be, inside the
+        innermost domain that allows it; of several the one with the largest least share, then the tightest."""
+        level, unit = self.part.balance_depth, self.site.unit(self.part.balance_depth - 1)
+        for outer in range(level, depth - 1, -1):
+            run = self.site.inside(depth, domain, outer)
+            holding = np.flatnonzero(self.room[outer][run] >= count) + run.start
+            if len(holding):
+                break
+        options = []
+        for rank, chosen in enumerate(self.ranked(holding, count, outer).tolist()):
+            inner = self.site.inside(outer, chosen, level)
+            shares = even_shares(self.room[level][inner].tolist(), count, unit)
+            options.append((len(shares), -min(number for _, number in shares), rank, inner.start, shares))
+        *_, start, shares = min(options)
+        found: Counts = []
+        for i, number in shares:
+            found += self.place(number, level, start + i)
+        return found
+
     def tightest(self, domains: Ints, count: int, depth: int) -> int:
         """Return the first of `ranked`."""
         return int(self.ranked(domains, count, depth)[0])
@@ -47,7 +69,8 @@ class Packing:
         """Return `domains` at `depth`, each with room for `count`, in the order in which they should take them.
 
         In this order: already used by the gang, fewest domains one level further in and these with the least room
-        left over, fewest pods that open a fresh node, least room left, and least room left in each parent outwards; by path where all is equal.
+        left over, fewest pods that open a fresh node, least room left, and least room left in each parent outwards;
+        by path where all is equal.
         """
         keys: list[Ints] = []
         parent, up = domains, depth

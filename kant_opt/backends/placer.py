@@ -144,8 +144,8 @@ class Placer:
         at_node = any(self.tree.node_depth in (p.required, p.preferred) for p in parts)
         innermost = max(outermost, self.tree.node_depth if at_node else self.tree.leaf_depth)
         used = self._used(gang, [])
-        if used or not self.strategy.innermost_first:
-            innermost = outermost  # with members alive the strategy goes outwards from their domains
+        if used or not self.strategy.innermost_first or any(part.balance_depth for part in parts):
+            innermost = outermost  # the strategy goes outwards itself, from living members or evenly
         for depth in range(innermost, outermost - 1, -1):
             fits = np.ones(self.tree.num_domains(depth), dtype=bool)
             for i, room in rooms.items():

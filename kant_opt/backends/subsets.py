@@ -20,15 +20,36 @@ def tightest_subset(room: Sequence[int], count: int, unit: int = 1) -> Shares:
     over. Exact by subset sums of a given cardinality up to a work limit, else the largest and the tightest last.
 
     >>> tightest_subset([7, 6, 4, 3], 10)
-    [(0, 7), (3, 3)]
+    [(1, 6), (2, 4)]
     >>> tightest_subset([8, 8, 8], 10)
-    [(0, 2), (1, 8)]
+    [(1, 2), (2, 8)]
     """
     order = sorted(range(len(room)), key=lambda i: (-room[i], i))
     number = _fewest([room[i] for i in order], count)
     if number * len(room) > _WORK or number == 1:
         return _largest(room, order, number, count)
     return _less([(i, room[i]) for i in _exact(room, order, number, count, unit)], count)
+
+
+def even_shares(room: Sequence[int], count: int, unit: int = 1) -> Shares:
+    """Return the fewest entries that hold `count` (the largest ones), and give each as equal a share as their rooms
+    and multiples of `unit` allow.
+
+    >>> even_shares([15, 13, 10], 23)
+    [(0, 12), (1, 11)]
+    >>> even_shares([5, 9, 9], 20, 2)
+    [(0, 4), (1, 8), (2, 8)]
+    """
+    order = sorted(range(len(room)), key=lambda i: (-room[i], i))
+    chosen = order[: _fewest([room[i] // unit for i in order], count // unit)]
+    left, shares = count // unit, []
+    for n, i in enumerate(
+        sorted(chosen, key=lambda i: (room[i], -i))
+    ):  # the smallest first: what it lacks, others take
+        share = min(room[i] // unit, left // (len(chosen) - n))
+        shares.append((i, share * unit))
+        left -= share
+    return sorted(shares)
 
 
 def _fewest(sizes: Sequence[int], count: int) -> int:

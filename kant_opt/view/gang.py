@@ -40,6 +40,11 @@ class Part:
         return self.slices[0][1] if self.slices else 1
 
     @property
+    def balance_depth(self) -> int:
+        """Depth of the level over whose domains the pods are to be even, 0 = none."""
+        return self.preferred if self.podset.balance else 0
+
+    @property
     def gpu_milli(self) -> int:
         """GPU thousandths of one pod; for MiB shares counted as one GPU at most, for ordering only."""
         return 1000 * self.shape.gpus or self.shape.milli or (1000 if self.shape.mib else 0)

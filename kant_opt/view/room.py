@@ -32,6 +32,9 @@ def capacities(free: Free, part: Part, open_nodes: Mask | None = None) -> list[I
         if depth in sizes and not part.living:
             room = room // sizes[depth] * sizes[depth]
         found[depth] = room
+    if part.spread or part.slices:  # what an outer domain may not take, no domain inside it may
+        for depth in range(1, tree.depths):
+            found[depth] = np.minimum(found[depth], found[depth - 1][tree.parent[depth]])
     return found
 
 
