@@ -148,9 +148,40 @@ GANG = [
         placement(c={"r1n1": 1}),
         "g: c placed without a,",
     ),
+    Case(
+        "living-members-count-for-the-minimum",
+        "gang",
+        racks("4", jobs=one(4, min_count=3), allocations=(running("a", {"r1n1": 1}, gpus=0),)),
+        placement(a={"r1n1": 2}),
+        placement(a={"r1n1": 1}),
+        "1 new pods placed, 2 to 3 wanted",
+    ),
+    Case(
+        "living-members-above-the-minimum",
+        "gang",
+        racks("4", jobs=one(4, min_count=1), allocations=(running("a", {"r1n1": 2}, gpus=0),)),
+        Placement(jobs=(placed("a"),)),
+        placement(a={"r1n1": 3}),
+        "3 new pods placed, 0 to 2 wanted",
+    ),
 ]
 
 CAPACITY = [
+    Case(
+        # o takes GPU 0, the lowest and last free one; what is left of GPU 1 beside its share stays free
+        "exactly-committed-is-not-over-committed",
+        "capacity",
+        nodes(
+            Node(name="n", gpus=2),
+            jobs=(gang("a", 1, 0, gpu_milli=500), gang("b", 1, 0, gpu_milli=501)),
+            allocations=(
+                Allocation(job="o", holds=(Hold(node="n", gpu_indices=(1,), gpu_milli=500), Hold(node="n", gpus=1))),
+            ),
+        ),
+        placement(a={"n": [(1,)]}),
+        placement(b={"n": [(1,)]}),
+        "GPU 1, 500 are taken",
+    ),
     Case(
         "gpus",
         "capacity",
@@ -727,6 +758,19 @@ APART = [
         placement(a={"r2n1": 1}),
         placement(a={"r1n1": 1}),
         "there is old",
+    ),
+    Case(
+        # room kept by a job is not a pod of it
+        "holds-without-pods",
+        "apart",
+        racks(
+            "1|1|1",
+            jobs=one(exclusive_level="rack"),
+            allocations=(running("x", {"r1n1": 0}), running("y", {"r2n1": 1}, gpus=0)),
+        ),
+        placement(a={"r1n1": 1}),
+        placement(a={"r2n1": 1}),
+        "there is y",
     ),
     Case(
         "running-with-the-mark",
