@@ -1,1 +1,148 @@
+"""Gang placement for GPU clusters: verified answers on real fabrics, with a proven bound on each.
+
+Public names load when first used, so that `import kant_opt` is quick and brings in nothing but this file.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from kant_opt.backends import BACKENDS
+    from kant_opt.engine.place import place
+    from kant_opt.errors import BackendUnavailable, InputError, KantOptError, UnknownName, WrongAnswer
+    from kant_opt.fabric import Fabric, build_fabric, list_topologies, load_topology
+    from kant_opt.io import load_placement, read_request, save
+    from kant_opt.metrics import Placed, before_and_after, cluster_measures, job_spans, job_stretch, measure
+    from kant_opt.schema import (
+        Allocation,
+        Apart,
+        CauseCount,
+        FabricSpec,
+        Flag,
+        Gpu,
+        Hold,
+        Job,
+        JobGroup,
+        LevelFit,
+        LevelValue,
+        Limits,
+        Link,
+        Node,
+        Objective,
+        Outcome,
+        PlacedJob,
+        PlacedPods,
+        Placement,
+        PodSet,
+        Queue,
+        Quota,
+        Reason,
+        Request,
+        Reservation,
+        RunRecord,
+        Slice,
+        Spread,
+        Switch,
+        Taint,
+        Together,
+        Toleration,
+        Zone,
+        json_schema,
+        parse,
+        to_json,
+    )
+    from kant_opt.verify import Violation
+    from kant_opt.verify import verify as verify_placement
+
+_HOMES = {
+    "backends": "BACKENDS",
+    "engine": "place",
+    "errors": "BackendUnavailable InputError KantOptError UnknownName WrongAnswer",
+    "fabric": "Fabric build_fabric list_topologies load_topology",
+    "io": "load_placement read_request save",
+    "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
+    "schema": "Allocation Apart CauseCount FabricSpec Flag Gpu Hold Job JobGroup LevelFit LevelValue Limits Link Node "
+    "Objective Outcome PlacedJob PlacedPods Placement PodSet Queue Quota Reason Request Reservation RunRecord Slice "
+    "Spread Switch Taint Together Toleration Zone json_schema parse to_json",
+    "verify": "Violation verify_placement",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+_OTHER_NAMES = {"verify_placement": "verify"}  # `kant_opt.verify` is the package: one name cannot be both
+
+__all__ = [  # noqa: RUF022 - by home, as above
+    "__version__",
+    "BACKENDS",
+    "place",
+    "BackendUnavailable",
+    "InputError",
+    "KantOptError",
+    "UnknownName",
+    "WrongAnswer",
+    "Fabric",
+    "build_fabric",
+    "list_topologies",
+    "load_topology",
+    "load_placement",
+    "read_request",
+    "save",
+    "Placed",
+    "before_and_after",
+    "cluster_measures",
+    "job_spans",
+    "job_stretch",
+    "measure",
+    "Allocation",
+    "Apart",
+    "CauseCount",
+    "FabricSpec",
+    "Flag",
+    "Gpu",
+    "Hold",
+    "Job",
+    "JobGroup",
+    "LevelFit",
+    "LevelValue",
+    "Limits",
+    "Link",
+    "Node",
+    "Objective",
+    "Outcome",
+    "PlacedJob",
+    "PlacedPods",
+    "Placement",
+    "PodSet",
+    "Queue",
+    "Quota",
+    "Reason",
+    "Request",
+    "Reservation",
+    "RunRecord",
+    "Slice",
+    "Spread",
+    "Switch",
+    "Taint",
+    "Together",
+    "Toleration",
+    "Zone",
+    "json_schema",
+    "parse",
+    "to_json",
+    "Violation",
+    "verify_placement",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), _OTHER_NAMES.get(name, name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
