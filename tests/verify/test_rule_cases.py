@@ -136,6 +136,22 @@ GANG = [
         "g: a placed without b",
     ),
     Case(
+        # loose says nothing about the gang rule; strict does
+        "only-groups-that-say-so",
+        "gang",
+        racks(
+            "4",
+            jobs=(gang("a", 1), gang("b", 1), gang("c", 1)),
+            groups=(
+                JobGroup(name="loose", jobs=("a", "b"), all_or_none=False),
+                JobGroup(name="strict", jobs=("b", "c")),
+            ),
+        ),
+        placement(a={"r1n1": 1}),
+        placement(b={"r1n1": 1}),
+        "strict: b placed without c,",
+    ),
+    Case(
         "a-running-member-is-admitted",
         "gang",
         racks(
