@@ -287,8 +287,6 @@ def top_keys(head: str) -> tuple[str, ...]:
     for match in _JSON_KEY.finditer(head):
         if match[0] in ("{", "["):
             depth += 1
-            if depth == 1 and match[0] == "[":
-                return ()
         elif match[0] in ("}", "]"):
             depth -= 1
         elif depth == 1 and match[2]:

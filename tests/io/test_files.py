@@ -36,6 +36,7 @@ def test_equal_text_gives_equal_bytes(tmp_path: Path) -> None:
     for name in ("a.gz", "b.gz"):
         write_atomic(tmp_path / name, "x" * 100)
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert (tmp_path / "a.gz").read_bytes()[4:8] == bytes(4), "gzip's field for the time of writing"
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

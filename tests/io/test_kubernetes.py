@@ -440,13 +440,31 @@ def test_selectors_and_affinity(read: Read, spec: Item, allowed: set[str]) -> No
 
 def test_rules_that_are_not_read_are_told(read: Read) -> None:
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "x"}]}}
-    spread = [{"maxSkew": 1, "topologyKey": "x", "whenUnsatisfiable": "DoNotSchedule"}]
+    spread = [{"maxSkew": 1, "topologyKey": "x"}]  # DoNotSchedule, the default
     late = [{"key": "a", "operator": "Gt", "value": "5"}]
     _, notes = read(
         node("n1"), pod("p", spec={"affinity": apart, "topologySpreadConstraints": spread, "tolerations": late})
     )
     for words in ("podAntiAffinity", "topologySpreadConstraints", "operator 'Gt'"):
         assert any(words in note for note in notes)
+
+
+def test_wishes_and_amounts_of_zero_are_not_told(read: Read) -> None:
+    wish = [{"maxSkew": 1, "topologyKey": "x", "whenUnsatisfiable": "ScheduleAnyway"}]
+    none = {"resources": {"limits": {"rdma/ib": "0", "nvidia.com/mig-1g.10gb": "0"}}}
+    _, notes = read(
+        node("n1", room={"nvidia.com/mig-1g.10gb": "0"}),
+        pod("p", spec={"topologySpreadConstraints": wish, "containers": [none]}),
+    )
+    assert notes == ()
+
+
+def test_holds_are_sorted_by_node_and_keep_their_queue(read: Read) -> None:
+    marks: Item = {"labels": {"job-name": "g", "kai.scheduler/queue": "q"}}
+    request, _ = read(node("n1"), node("n2"), pod("a", on="n2", **marks), pod("b", on="n1", **marks))
+    (allocation,) = request.allocations
+    assert [h.node for h in allocation.holds] == ["n1", "n2"]
+    assert (allocation.queue, allocation.tenant) == ("q", "ml")
 
 
 RACKS = {"n1": ("b1", "r1"), "n2": ("b1", "r2"), "n3": ("b2", "r1")}
@@ -547,6 +565,8 @@ def test_two_makers_are_two_pools(read: Read) -> None:
     [
         ({"gpu-fraction": "0.25"}, "gpu_milli", 250),
         ({"gpu-fraction": "0.3333"}, "gpu_milli", 334),  # up: never less than asked for
+        ({"gpu-fraction": "2"}, "gpus", 2),
+        ({"gpu-fraction": "0"}, "gpus", 0),
         ({"gpu-memory": "2000"}, "gpu_memory_mib", 2000),
         ({"alibabacloud.com/gpu-milli": "500", "alibabacloud.com/gpu-count": "1"}, "gpu_milli", 500),
         ({"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "2"}, "gpus", 2),

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from kant_opt.errors import InputError, UnknownName
-from kant_opt.io import FORMATS, read_request, save
+from kant_opt.io import FORMATS, Format, formats, read_request, save
+from kant_opt.registry import Registry
 from kant_opt.schema import PodSet, Request, Slice, to_json
 
 
@@ -66,6 +67,27 @@ def test_unknown_format_and_missing_file(folder: Path) -> None:
         read_request(folder / "good.json", format="natve")
     with pytest.raises(InputError, match=r"nowhere.json: no such file or folder"):
         read_request("nowhere.json")
+
+
+def test_the_native_format_steps_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keys are words that others use too: a format that is surer goes first."""
+    answer = Request.model_validate({"nodes": []})
+
+    class Surer:
+        name = "surer"
+        looks_for = "anything"
+
+        def sniff(self, source: Path) -> bool:
+            return True
+
+        def read_with_notes(self, source: Path) -> tuple[Request, tuple[str, ...]]:
+            return answer, ("surer",)
+
+    both: Registry[Format] = Registry("format")
+    both.add("native", FORMATS["native"])
+    both.add("surer", Surer())
+    monkeypatch.setattr(formats, "FORMATS", both)
+    assert read_request(folder / "good.json") == (answer, ("surer",))
 
 
 def test_a_deep_value_in_a_known_field_is_refused(tmp_path: Path) -> None:

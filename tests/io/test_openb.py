@@ -88,6 +88,22 @@ def test_small_lists(folder: Path) -> None:
     assert request.jobs[1].podsets[0].pools == ("G2", "P100")
 
 
+def test_nodes_beside_the_pods_go_before_those_one_folder_up(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pods").mkdir()
+    (tmp_path / "pods" / "pods.csv").write_text((folder / "good-pods.csv").read_text())
+    text = (folder / "good-nodes.csv").read_text()
+    (tmp_path / "nodes.csv").write_text(text)
+    assert len(read_request(tmp_path / "pods" / "pods.csv")[0].nodes) == 2
+    (tmp_path / "pods" / "nodes.csv").write_text("".join(text.splitlines(keepends=True)[:2]))
+    assert len(read_request(tmp_path / "pods" / "pods.csv")[0].nodes) == 1
+
+
+def test_a_pod_may_end_in_the_second_it_starts(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "good-pods.csv").read_text()
+    (tmp_path / "pods.csv").write_text(text.replace(",50,5\n", ",5,5\n"))
+    assert read_pair(folder / "good-nodes.csv", tmp_path / "pods.csv").jobs[1].walltime_s == 0
+
+
 def test_a_folder_with_several_lists_is_refused(folder: Path, tmp_path: Path) -> None:
     nodes, pods = (folder / f"good-{what}.csv" for what in ("nodes", "pods"))
     (tmp_path / "a.csv").write_text(pods.read_text())

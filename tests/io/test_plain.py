@@ -96,6 +96,8 @@ def test_a_text_in_a_string_is_no_fault() -> None:
     text = '{"a": "NaN, {\\"b\\": [[[", "c": {"a": 1}, "d": [{"a": 1}, {"a": 1}],\n "c": 2}'
     with pytest.raises(InputError, match=r"line 2 column 2: key 'c' occurs twice"):
         load_json(text, "t")
+    with pytest.raises(InputError, match=r"key 'a' occurs twice"):  # a long fraction is no long integer
+        load_json('{"a": 1.000000000000000000000001, "a": 1}', "t")
 
 
 def test_half_characters_are_refused() -> None:
