@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -54,9 +55,11 @@ def leave_closed_pipe() -> int:
 
 def _sink() -> None:
     """Let the rest of stdout go nowhere, so that the interpreter's last flush does not fail once more."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stdout may be no file, or be gone
+        out = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, out)
+        os.close(nowhere)
 
 
 def _told(error: Exception) -> int:

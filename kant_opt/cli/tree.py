@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeVar
-
-import numpy as np
 
 from kant_opt.cli.page import MOST_ROWS, Column, Page
 from kant_opt.cli.text import fold, many
@@ -34,13 +33,13 @@ class _Stats:
 
 
 @dataclass
-class _Domain:
+class Domain:
     """One line: `number` domains (in each domain of the line above) that look alike; stats are those of one."""
 
     names: list[str]
     number: int
     stats: _Stats
-    inner: list[_Domain]
+    inner: list[Domain]
 
     @property
     def look(self) -> tuple[object, ...]:
@@ -71,10 +70,10 @@ def show_tree(page: Page, placed: Placed, levels: int | None) -> None:
         page.say("  n x: n domains that look alike; the numbers are those of each one", "dim")
 
 
-def _deepest(page: Page, placed: Placed) -> list[_Domain]:
+def _deepest(page: Page, placed: Placed) -> list[Domain]:
     """Return the tree with the most levels above the node that fits the page, at least one."""
     above = max(1, len(placed.outer_levels))
-    tops: list[_Domain] = []
+    tops: list[Domain] = []
     for depth in range(above, 0, -1):
         tops = grow(placed, depth)
         if page.everything or sum(domain.lines for domain in tops) <= MOST_ROWS:
@@ -82,25 +81,25 @@ def _deepest(page: Page, placed: Placed) -> list[_Domain]:
     return tops
 
 
-def grow(placed: Placed, depth: int) -> list[_Domain]:
+def grow(placed: Placed, depth: int) -> list[Domain]:
     """Return the outermost domains with what is inside them, `depth` levels in all, alike siblings folded."""
-    inner_of: dict[Path, list[_Domain]] = {}
+    inner_of: dict[Path, list[Domain]] = {}
     for level in reversed(placed.fabric.levels[:depth]):
-        around: dict[Path, list[_Domain]] = {}
+        around: dict[Path, list[Domain]] = {}
         for path, stats in zip(placed.fabric.domains(level), _stats(placed, level), strict=True):
-            around.setdefault(path[:-1], []).append(_Domain([path[-1]], 1, stats, inner_of.get(path, [])))
+            around.setdefault(path[:-1], []).append(Domain([path[-1]], 1, stats, inner_of.get(path, [])))
         inner_of = {path: _folded(domains) for path, domains in around.items()}
     return inner_of.get((), [])
 
 
-def _folded(domains: Sequence[_Domain]) -> list[_Domain]:
-    alike: dict[tuple[object, ...], list[_Domain]] = {}
+def _folded(domains: Sequence[Domain]) -> list[Domain]:
+    alike: dict[tuple[object, ...], list[Domain]] = {}
     for domain in domains:
         alike.setdefault(domain.look, []).append(domain)
     return [_merged(group) for group in alike.values()]
 
 
-def _merged(group: Sequence[_Domain]) -> _Domain:
+def _merged(group: Sequence[Domain]) -> Domain:
     """Return one line for domains of one look; the names inside them meet on the lines inside it."""
     first = group[0]
     if len(group) == 1:
@@ -109,37 +108,35 @@ def _merged(group: Sequence[_Domain]) -> _Domain:
         replace(_merged(parts), number=parts[0].number)
         for parts in zip(*(domain.inner for domain in group), strict=True)
     ]
-    return _Domain([name for domain in group for name in domain.names], len(group), first.stats, inner)
+    return Domain([name for domain in group for name in domain.names], len(group), first.stats, inner)
 
 
 def _stats(placed: Placed, level: str) -> list[_Stats]:
     """Return the numbers of every domain of a level, in order of `fabric.domains(level)`."""
+    fabric = placed.fabric
+    per_node = _per_node(placed)
+    sizes = [len(fabric.nodes_of(domain)) for domain in fabric.domains(level)]
+    in_order = iter(fabric.nodes)  # domains and nodes are both in order of their paths
+    found = []
+    for size, notes in zip(sizes, _notes(placed, level, sizes), strict=True):
+        rows = [per_node[name] for name in islice(in_order, size)]
+        found.append(_Stats(notes, size, *map(sum, zip(*rows, strict=True))))
+    return found
+
+
+def _per_node(placed: Placed) -> dict[str, tuple[int, ...]]:
+    """Return node -> free GPUs, GPUs, broken, closed, ill GPUs: the numbers of `_Stats` after the nodes."""
     usage, nodes = placed.usage, placed.request.nodes
-    counted = usage.counted
-    installed = np.array([node.gpus for node in nodes], dtype=np.int64)
-    per_node = {
-        "nodes": np.ones(len(nodes), dtype=np.int64),
-        "free": np.where(counted, usage.untouched, 0),
-        "gpus": np.where(counted, usage.healthy, 0),
-        "broken": usage.broken.astype(np.int64),
-        "closed": (~usage.schedulable).astype(np.int64),
-        "ill": installed - usage.healthy,
-    }
-    sums = {name: placed.sum_per_domain(level, values).tolist() for name, values in per_node.items()}
-    notes = _notes(placed, level, sums["nodes"])
-    numbers = zip(*sums.values(), strict=True)
-    return [_Stats(told, *of_one) for of_one, told in zip(numbers, notes, strict=True)]
+    ill = [node.gpus - node.healthy_gpus for node in nodes]
+    columns = [usage.untouched * usage.counted, usage.healthy * usage.counted, usage.broken, ~usage.schedulable]
+    rows = zip(*(map(int, column) for column in columns), ill, strict=True)
+    return {node.name: row for node, row in zip(nodes, rows, strict=True)}
 
 
 def _total(placed: Placed) -> _Stats:
-    if not placed.request.nodes:
-        return _Stats((), 0, 0, 0, 0, 0, 0)
     outermost = _stats(placed, placed.fabric.levels[0])
-    sums = [
-        sum(getattr(stats, name) for stats in outermost)
-        for name in ("nodes", "free", "gpus", "broken", "closed", "ill")
-    ]
-    return _Stats((), *sums)
+    names = ("nodes", "free", "gpus", "broken", "closed", "ill")
+    return _Stats((), *(sum(getattr(stats, name) for stats in outermost) for name in names))
 
 
 def _notes(placed: Placed, level: str, nodes: Sequence[int]) -> list[tuple[str, ...]]:
@@ -165,7 +162,7 @@ def _usual(values: Sequence[T]) -> T | None:
     return value if 2 * number > len(values) else None
 
 
-def _draw(page: Page, tops: Sequence[_Domain], total: _Stats) -> None:
+def _draw(page: Page, tops: Sequence[Domain], total: _Stats) -> None:
     drawn = list(_labelled(tops, page.draws))
     columns = [Column("domain", cut=True), Column("nodes", right=True), Column("GPUs free", right=True), Column("used")]
     optional = {"broken": total.broken, "closed": total.closed, "ill GPUs": total.ill}
@@ -197,7 +194,7 @@ def _bar(stats: _Stats, draws: bool) -> str:
     return full * blocks + empty * (_BAR - blocks)
 
 
-def _labelled(domains: Sequence[_Domain], draws: bool, indent: str | None = None) -> Iterator[tuple[str, _Domain]]:
+def _labelled(domains: Sequence[Domain], draws: bool, indent: str | None = None) -> Iterator[tuple[str, Domain]]:
     """Yield every line's label, with the branches of the tree in front, and its domain."""
     fork, last, bar = ("├─ ", "└─ ", "│  ") if draws else ("|- ", "`- ", "|  ")
     for i, domain in enumerate(domains):

@@ -1,0 +1,206 @@
+"""The other commands: verify, explain, convert, schema, backends, fabric."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from typer.testing import Result
+
+from kant_opt.backends import BACKENDS
+from kant_opt.cli.backends import SUMMARIES
+from kant_opt.engine import place
+from kant_opt.fabric import list_topologies, load_topology
+from kant_opt.io import read_request, save
+from kant_opt.schema import (
+    DOCUMENTS,
+    Allocation,
+    FabricSpec,
+    Hold,
+    Node,
+    PlacedJob,
+    PlacedPods,
+    Placement,
+    Request,
+    to_json,
+)
+
+Run = Callable[..., Result]
+
+
+# -- verify ----------------------------------------------------------------------------------------
+
+
+def test_verify_accepts_a_placement_and_an_outcome(run: Run, request_file: Path, tmp_path: Path) -> None:
+    request, _ = read_request(request_file)
+    outcome = place(request)
+    assert outcome.placement is not None
+    save(outcome, tmp_path / "outcome.json")
+    save(outcome.placement, tmp_path / "placement.json")
+    for name in ("outcome.json", "placement.json"):
+        result = run("verify", request_file, tmp_path / name)
+        assert result.exit_code == 0
+        assert "valid: 2 gangs with 5 pods" in result.stdout
+
+
+def test_verify_lists_one_violation_a_line(run: Run, request_file: Path, tmp_path: Path) -> None:
+    # n7 is full, so both pods are too many there; and two pods of three are not the gang.
+    pods = (PlacedPods(node="n7"), PlacedPods(node="n6"))
+    save(Placement(jobs=(PlacedJob(job="three", pods=pods),)), tmp_path / "bad.json")
+    result = run("verify", request_file, tmp_path / "bad.json", columns=40)
+    *lines, last = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert sorted(line.split(":")[0] for line in lines) == ["capacity", "gang"]
+    assert last == "not valid: 2 violations in 1 gang with 2 pods"
+
+
+# -- explain ---------------------------------------------------------------------------------------
+
+
+def test_explain_a_job_that_is_not_placed(run: Run, request_file: Path) -> None:
+    result = run("explain", request_file, "huge")
+    assert result.exit_code == 1
+    assert "impossible" in result.stdout
+    best = {
+        words[0]: words[-3:] for line in result.stdout.splitlines() if (words := line.split()) and words[-1] == "pods"
+    }
+    assert best == {"spine": ["4", "9", "pods"], "leaf": ["2", "9", "pods"], "node": ["1", "9", "pods"]}
+    assert "8   in all" in result.stdout  # the causes add up to the nodes
+
+
+def test_explain_a_job_that_is_placed(run: Run, request_file: Path) -> None:
+    result = run("explain", request_file, "three")
+    assert result.exit_code == 0
+    assert "3 pods on 3 nodes" in result.stdout
+    rows = {words[0]: words[1:3] for line in result.stdout.splitlines() if len(words := line.split()) == 4}
+    # Three nodes, two a leaf: two leaves are used and the least.
+    assert [rows[level] for level in ("spine", "leaf", "node")] == [["1", "1"], ["2", "2"], ["3", "3"]]
+
+
+def test_explain_a_job_that_runs(run: Run, request_file: Path) -> None:
+    result = run("explain", request_file, "run")
+    assert result.exit_code == 0
+    assert "run runs\n1 pod on 1 node: n7\nspine: b\nleaf: b1\n" in result.stdout
+
+
+# -- convert ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.yaml", "r.yml", "r.json.gz", "r.yaml.gz"])
+def test_convert_comes_back_equal(run: Run, request_file: Path, tmp_path: Path, two_by_two: Request, name: str) -> None:
+    assert run("convert", request_file, tmp_path / name).exit_code == 0
+    assert read_request(tmp_path / name) == (two_by_two, ())
+    data = (tmp_path / name).read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    assert text.startswith("{") == (".json" in name), "YAML is written as YAML, not as JSON under its name"
+
+
+def test_convert_keeps_an_existing_file(run: Run, request_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    out.write_text("mine")
+    result = run("convert", request_file, out)
+    assert result.exit_code == 2
+    assert out.read_text() == "mine"
+    assert run("convert", request_file, out, "--force").exit_code == 0
+    assert out.read_text() != "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.json", "request.json"], "no temporary file stays"
+
+
+def test_convert_says_what_it_left_out(run: Run, shared: Path, tmp_path: Path) -> None:
+    result = run("convert", shared / "slurm_live", tmp_path / "live.json.gz")
+    request, notes = read_request(shared / "slurm_live")
+    assert notes
+    assert all(note in result.stdout for note in notes)
+    assert to_json(read_request(tmp_path / "live.json.gz")[0]) == to_json(request)
+
+
+# -- schema, backends ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(DOCUMENTS))
+def test_schema_is_a_schema_that_our_documents_meet(run: Run, kind: str, two_by_two: Request) -> None:
+    schema = json.loads(run("schema", kind).stdout)
+    Draft202012Validator.check_schema(schema)
+    outcome = place(two_by_two)
+    document = {"request": two_by_two, "outcome": outcome, "placement": outcome.placement}[kind]
+    assert document is not None
+    Draft202012Validator(schema).validate(json.loads(to_json(document)))
+    assert not Draft202012Validator(schema).is_valid({"schema": 1, "nonsense": 1})
+
+
+def test_every_backend_is_listed_with_what_it_does(run: Run) -> None:
+    assert set(SUMMARIES) >= set(BACKENDS), "a backend without a line of its own"
+    shown = run("backends").stdout
+    assert all(f"  {name} " in shown for name in BACKENDS)
+
+
+# -- fabric ----------------------------------------------------------------------------------------
+
+
+def test_fabric_list_counts_the_shipped_fabrics(run: Run) -> None:
+    rows = {words[0]: words[1:3] for line in run("fabric", "list").stdout.splitlines() if (words := line.split())}
+    for name in list_topologies():
+        _, nodes = load_topology(name)
+        assert rows[name] == [f"{len(nodes):,}", f"{sum(n.gpus for n in nodes):,}"]
+
+
+def test_fabric_show_tells_occupancy(run: Run, request_file: Path) -> None:
+    shown = run("fabric", "show", request_file).stdout
+    rows = {" ".join(words[:-5]): words[-5:-1] for line in shown.splitlines() if len(words := line.split()) > 5}
+    # n7 on b/b1 is full. Spine a: both leaves alike and empty.
+    assert rows["a"] == ["4", "32", "/", "32"]
+    assert rows["└─ 2 x a[0-1]"] == ["2", "16", "/", "16"]
+    assert rows["b"] == ["4", "24", "/", "32"]
+    assert rows["├─ b0"] == ["2", "16", "/", "16"]
+    assert rows["└─ b1"] == ["2", "8", "/", "16"]
+    assert rows["all"] == ["8", "56", "/", "64"]
+    assert "b1" not in run("fabric", "show", request_file, "--levels", 1).stdout
+    assert "n7" in run("fabric", "show", request_file, "--levels", 3).stdout
+
+
+def test_fabric_show_sees_what_is_broken_closed_degraded_and_uneven(run: Run, tmp_path: Path) -> None:
+    nodes = [Node(name=f"n{i}", path=(f"leaf-{i // 2}",), gpus=8, schedulable=i != 0) for i in range(7)]
+    request = Request(
+        fabric=FabricSpec(levels=("leaf",)),
+        nodes=tuple(nodes),
+        allocations=(Allocation(job="part", holds=(Hold(node="n2", gpus=3),)),),
+    )
+    save(request, tmp_path / "r.json")
+    lines = {
+        words[0]: words[1:]
+        for line in run("fabric", "show", tmp_path / "r.json").stdout.splitlines()
+        if (words := line.split())
+    }
+    assert lines["leaf-0"] == ["2", "8", "/", "8", "··········", "1"]  # one node closed: its GPUs are not on offer
+    assert lines["leaf-1"] == ["2", "13", "/", "16", "██········", "1"]  # 3 of 16 used, one node in part
+    assert lines["leaf-3"][:4] == ["1", "8", "/", "8"]
+    assert " ".join(lines["leaf-3"]).endswith("fewer nodes than most (2)")
+    degraded = run("fabric", "show", "degraded-leaves-64").stdout
+    assert degraded.count("of 3,200 Gbit/s") == 2, "the file says that two leaves have lost uplinks"
+
+
+def test_fabric_show_is_bounded_on_large_fabrics(run: Run, tmp_path: Path) -> None:
+    # 120 leaves under 3 spines, no two leaves of a spine alike: leaf k of each holds k + 1 nodes.
+    nodes = tuple(
+        Node(name=f"n{s}-{k}-{i}", path=(f"s{s}", f"l{k}"), gpus=s + 1)
+        for s in range(3)
+        for k in range(40)
+        for i in range(k + 1)
+    )
+    save(Request(fabric=FabricSpec(levels=("spine", "leaf")), nodes=nodes), tmp_path / "large.json")
+    by_itself = run("fabric", "show", tmp_path / "large.json").stdout.splitlines()
+    assert len(by_itself) < 20, "leaves do not fit: the spines alone are drawn"
+    asked = run("fabric", "show", tmp_path / "large.json", "--levels", 2).stdout
+    assert len(asked.splitlines()) < 70
+    assert "... and 73 more" in asked  # 3 spines and 120 leaves are 123 lines
+    assert len(run("fabric", "show", tmp_path / "large.json", "--levels", 2, "--all").stdout.splitlines()) > 123
+
+
+def test_a_topology_file_is_drawn_like_a_shipped_one(run: Run, root: Path) -> None:
+    by_path = run("fabric", "show", root / "topologies" / "uneven-64.toml")
+    assert by_path.exit_code == 0
+    assert by_path.stdout == run("fabric", "show", "uneven-64").stdout
