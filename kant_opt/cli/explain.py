@@ -56,7 +56,11 @@ def explain(
     if reason := next((r for r in outcome.reasons if r.job == job), None):
         _show_reason(page, reason)
         raise typer.Exit(UNPLACED)
-    _show_place(page, Placed(request, outcome.placement), job)
+    placed = Placed(request, outcome.placement)
+    if job in placed.pods_on:
+        _show_place(page, placed, job)
+    else:
+        page.say(f"{job} has no pods to place: they run, or are finished")
 
 
 def _show_reason(page: Page, reason: Reason) -> None:

@@ -57,7 +57,7 @@ def place(
     outcome = place_gangs(request, backend=backend, order=order, limits=limits)
     if json == "-":
         emit(to_json(outcome, indent=1) + "\n")
-    elif json:
+    elif json is not None:
         save(outcome, json)
     num_placed = len(outcome.placement.jobs) if outcome.placement else 0
     if not quiet:
@@ -65,9 +65,10 @@ def place(
         answer.show_cluster(page, placed, Path(source).resolve().name)
         page.say()
         if request.jobs:
-            page.say(
-                f"{num_placed:,} of {many(len(request.jobs), 'gang')} placed; {answer.status_words(outcome)}", "bold"
-            )
+            done = f"{num_placed:,} of {many(len(request.jobs), 'gang')} placed"
+            idle = len(request.jobs) - num_placed - len(outcome.reasons)
+            done += f", {idle:,} without pods to place" if idle else ""
+            page.say(f"{done}; {answer.status_words(outcome)}", "bold")
         else:
             page.say("No gang waits.", "bold")
         answer.show_placed(page, placed)
@@ -79,5 +80,5 @@ def place(
         drawn = f"seed {outcome.run.seed}" if outcome.run.seed else ""
         took = f"read in {read_s:.2f} s, placed and verified in {outcome.run.seconds:.2f} s"
         page.say(joined([took, outcome.run.backend, order, drawn]), "dim")
-    if num_placed < len(request.jobs):
+    if outcome.reasons:
         raise typer.Exit(UNPLACED)

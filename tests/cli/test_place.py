@@ -178,3 +178,21 @@ def test_a_real_cluster(run: Run, shared: Path) -> None:
     for reason in outcome["reasons"]:
         assert reason["job"] in result.stderr
     assert to_json(parse(Outcome, outcome)) == json.dumps(outcome, separators=(",", ":"), ensure_ascii=False)
+
+
+def test_a_gang_without_pods_is_neither_placed_nor_missing(run: Run, tmp_path: Path) -> None:
+    podset = PodSet(count=4, finished=4, gpus=8)
+    save(Request(nodes=(Node(name="n", gpus=8),), jobs=(Job(name="done", podsets=(podset,)),)), tmp_path / "r.json")
+    result = run("place", tmp_path / "r.json")
+    assert result.exit_code == 0, "nothing waits for room"
+    assert "0 of 1 gang placed, 1 without pods to place" in result.stdout
+    assert run("explain", tmp_path / "r.json", "done").exit_code == 0
+
+
+def test_a_cluster_without_nodes_is_an_answer(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "r.json"
+    save(Request(nodes=(), jobs=(Job(name="j", podsets=(PodSet(count=1, gpus=1),)),)), source)
+    for result in (run("place", source), run("explain", source, "j")):
+        assert result.exit_code == 1
+        assert "impossible" in result.stdout
+    assert run("fabric", "show", source).exit_code == 0
