@@ -26,6 +26,10 @@ types: $(READY)
 bench: $(READY)           ## times of docs/benchmarks.md
 	$(BIN)/python -m pytest -m bench tests
 
+bench-kueue: $(READY)     ## figures of docs/benchmarks/kueue.md, then what must hold on all six clusters
+	PYTHONPATH=tests $(BIN)/python -m kueue.report
+	$(BIN)/python -m pytest -m bench tests/kueue
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import geometric_mean
 
 from kant_opt.engine import place
@@ -15,7 +15,7 @@ from kant_opt.errors import InputError
 from kant_opt.schema import Request, parse
 
 from .cases import Case, document, domains_used, load_cases, pods_of, pods_of_kueue
-from .clusters import CLUSTERS, LEVELS, Timed, place_all, session
+from .clusters import CLUSTERS, LEVELS, Timed, load, place_all, session
 
 REPEATS = 15
 VERDICTS = ("refused by both", "same domains", "fewer domains", "more, below the level asked for", "other")
@@ -40,32 +40,77 @@ def agreement() -> Iterator[str]:
     yield from notes
 
 
-def clusters(name: str) -> Iterator[str]:
+def cluster(name: str, found: Sequence[Timed]) -> Iterator[str]:
     """Yield a Markdown table of one cluster: domains and times beside Kueue's."""
-    found = list(place_all(name, session(name), REPEATS))
     yield f"### {name}"
-    yield "| request | blocks, racks | Kueue | best ms | median ms | mean CPU ms | Kueue best | Kueue CPU | ratio |"
-    yield "|---" * 9 + "|"
+    yield ""
+    heads = "blocks, racks|Kueue|best ms|median ms|mean CPU ms|Kueue best|Kueue CPU|ratio|CPU ratio"
+    yield f"| request | {heads.replace('|', ' | ')} |"
+    yield "|---" * 10 + "|"
     for run in found:
         cells = [
             _span(run.used),
             _span(run.kueue) + (" (more)" if run.kueue != run.used else ""),
             *(f"{us / 1000:.2f}" for us in (run.best_us, run.median_us, run.cpu_us)),
             *(f"{run.kueue_us[key] / 1000:.2f}" for key in ("min_us", "cpu_us")),
-            f"{_ratio(run):.2f}",
+            f"{_wall_ratio(run):.2f}",
+            f"{_cpu_ratio(run):.2f}",
         ]
         yield f"| {run.name} | " + " | ".join(cells) + " |"
     yield ""
-    yield summary(name, found)
 
 
-def summary(name: str, found: Sequence[Timed]) -> str:
-    """Return one row: how often we are faster, by how much on geometric average, all and per size of gang."""
-    cells = [f"{sum(_ratio(run) > 1 for run in found)} of {len(found)}"]
-    cells.append(f"{geometric_mean(map(_ratio, found)):.2f}")
-    cells.append(f"{geometric_mean(_ratio(run) for run in found if run.used is None):.2f}")
+def summary(found: Mapping[str, Sequence[Timed]]) -> Iterator[str]:
+    """Yield a row per cluster: how often we are faster, by how much, all and by size of the gangs placed."""
+    yield "| cluster | faster in | ratio, all | not placed | 1 pod | 16 pods | 128 pods | 512 pods | racks in all |"
+    yield "|---" * 9 + "|"
+    for ratio, clock in ((_wall_ratio, "best"), (_cpu_ratio, "CPU")):
+        for name, runs in found.items():
+            yield _summary(f"{name}, {clock}", runs, ratio)
+
+
+def growth(found: Mapping[str, Sequence[Timed]]) -> Iterator[str]:
+    """Yield how much longer a request takes on the largest cluster, geometric mean: our least processor time, which
+    other work on the machine does not touch, and Kueue's best."""
+    yield "| from, to | pattern | nodes | ours | ours, not placed | ours, 512 pods placed | Kueue |"
+    yield "|---" * 7 + "|"
+    for pattern in ("uniform", "clumped"):
+        large = found[f"{pattern}_10000"]
+        for size in (640, 2500):
+            pairs = [
+                (a, b)
+                for a, b in zip(found[f"{pattern}_{size}"], large, strict=True)
+                if (a.used is None) == (b.used is None)
+            ]
+            none = [(a, b) for a, b in pairs if a.used is None]
+            many = [(a, b) for a, b in pairs if a.used and a.request["count"] == 512]
+            factors = [
+                *(_growth(p) for p in (pairs, none, many)),
+                _ratio_of([(_kueue(a), _kueue(b)) for a, b in pairs]),
+            ]
+            nodes = len(load(f"{pattern}_10000")["nodes"]) / len(load(f"{pattern}_{size}")["nodes"])
+            cells = " | ".join(f"x {factor:.1f}" for factor in [nodes, *factors])
+            yield f"| {size}, 10000 | {pattern} | {cells} |"
+
+
+def _growth(pairs: Sequence[tuple[Timed, Timed]]) -> float:
+    return _ratio_of([(min(a.cpu_s), min(b.cpu_s)) for a, b in pairs])
+
+
+def _ratio_of(pairs: Sequence[tuple[float, float]]) -> float:
+    return geometric_mean(b / a for a, b in pairs)
+
+
+def _kueue(run: Timed) -> float:
+    return run.kueue_us["min_us"]
+
+
+def _summary(name: str, found: Sequence[Timed], ratio: Callable[[Timed], float]) -> str:
+    cells = [f"{sum(ratio(run) > 1 for run in found)} of {len(found)}"]
+    cells.append(f"{geometric_mean(map(ratio, found)):.2f}")
+    cells.append(f"{geometric_mean(ratio(run) for run in found if run.used is None):.2f}")
     for count in (1, 16, 128, 512):
-        ratios = [_ratio(run) for run in found if run.used and run.request["count"] == count]
+        ratios = [ratio(run) for run in found if run.used and run.request["count"] == count]
         cells.append(f"{geometric_mean(ratios):.2f}" if ratios else "")
     racks = [(run.used["rack"], run.kueue["rack"]) for run in found if run.used and run.kueue]
     cells.append(f"{sum(ours for ours, _ in racks)} / {sum(theirs for _, theirs in racks)}")
@@ -73,13 +118,11 @@ def summary(name: str, found: Sequence[Timed]) -> str:
 
 
 def main() -> None:
-    out = sys.stdout
-    for line in agreement():
-        out.write(line + "\n")
-    for name in CLUSTERS:
-        for line in clusters(name):
-            out.write(line + "\n")
-        out.flush()
+    found = {name: list(place_all(name, session(name), REPEATS)) for name in CLUSTERS}
+    tables = [agreement(), summary(found), growth(found), *(cluster(name, runs) for name, runs in found.items())]
+    for table in tables:
+        sys.stdout.writelines(f"{line}\n" for line in table)
+        sys.stdout.write("\n")
 
 
 def _sort(case: Case) -> str:
@@ -129,7 +172,12 @@ def _span(used: dict[str, int] | None) -> str:
     return "no fit" if used is None else ", ".join(str(used[level]) for level in LEVELS)
 
 
-def _ratio(run: Timed) -> float:
+def _cpu_ratio(run: Timed) -> float:
+    """Kueue's mean processor time over ours."""
+    return run.kueue_us["cpu_us"] / run.cpu_us
+
+
+def _wall_ratio(run: Timed) -> float:
     """Kueue's best time over ours: above 1 we are faster."""
     return run.kueue_us["min_us"] / run.best_us
 
