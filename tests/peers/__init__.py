@@ -1,0 +1,1 @@
+"""Other schedulers beside ours on the same gangs."""
