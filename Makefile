@@ -30,6 +30,12 @@ bench-kueue: $(READY)     ## figures of docs/benchmarks/kueue.md, then what must
 	PYTHONPATH=tests $(BIN)/python -m kueue.report
 	$(BIN)/python -m pytest -m bench tests/kueue
 
+bench-slurm: $(READY)     ## the table of docs/benchmarks/slurm.md
+	PYTHONPATH=tests $(BIN)/python -m peers.slurm_report
+
+bench-openb: $(READY)     ## the tables of docs/benchmarks/openb.md
+	PYTHONPATH=tests $(BIN)/python -m bench.openb_report
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip

@@ -1,0 +1,1 @@
+"""Benchmarks: allocation on the openb trace, and times."""
