@@ -7,13 +7,13 @@ rules towards other jobs, to quotas, elastic sizes and to the exact search where
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kant_opt.backends.reachable import ExactGang, SearchLimit
-from kant_opt.backends.strategy import Site, Strategy
+from kant_opt.backends.strategy import Counts, Site, Strategy
 from kant_opt.view import Free, Gang, GpuIndices, Ints, Mask, Part, Quotas, capacities, open_nodes
 
 Failure = Literal["no_room", "quota", "limit"]
@@ -23,13 +23,12 @@ _TRIES = 8
 """Domains tried part by part before the exact search looks at all of them."""
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(NamedTuple):
     """Pods of one part on one node, room taken."""
 
     part: Part
     node: int
-    count: int
+    pods: int
     gpus: tuple[GpuIndices, ...]
 
 
@@ -58,8 +57,8 @@ class Placer:
     def release(self, taken: list[Taken]) -> None:
         """Give back the room of a gang."""
         for t in taken:
-            self.free.release(t.node, t.part.shape, t.count, t.part.job.name, t.gpus)
-            self.quotas.charge(t.part, t.node, -t.count)
+            self.free.release(t.node, t.part.shape, t.pods, t.part.job.name, t.gpus)
+            self.quotas.charge(t.part, t.node, -t.pods)
 
     # -- sizes -----------------------------------------------------------------------------------
 
@@ -201,12 +200,25 @@ class Placer:
             if at is None or room[at[0]][at[1]] < part.target:
                 self.release(taken)
                 return None
-            for node, count in self.strategy.fill(Site(self.free, part, room, used), part.target, *at):
-                taken.append(self._take(part, node, count))
+            taken += self._take_all(part, self.strategy.fill(Site(self.free, part, room, used), part.target, *at))
         if self.quotas and self.quotas.exceeded({job.queue for job in gang.jobs}):
             self.release(taken)
             return None
         return taken
+
+    def _take_all(self, part: Part, counts: Counts) -> list[Taken]:
+        """Take room on many nodes; nodes that the pods fill wholly in one step."""
+        nodes, pods = np.array(counts, dtype=np.int64).T
+        fills = part.shape.gpus * pods == self.free.cluster.gpus[nodes]
+        whole = (
+            part.shape.gpus > 0
+            and len(nodes) > 1
+            and bool((fills & (self.free.capacity == self.free.spare)[nodes]).all())
+        )
+        if not whole or self.quotas:
+            return [self._take(part, node, count) for node, count in counts]
+        gpus = self.free.take_whole(nodes, part.shape, pods, part.job.name)
+        return [Taken(part, node, count, g) for (node, count), g in zip(counts, gpus, strict=True)]
 
     def _take(self, part: Part, node: int, count: int, gpus: tuple[GpuIndices, ...] | None = None) -> Taken:
         gpus = self.free.take(node, part.shape, count, part.job.name, gpus)

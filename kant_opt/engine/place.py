@@ -97,16 +97,22 @@ def to_placement(cluster: Cluster, answer: Answer) -> Placement:
 def placed_job(cluster: Cluster, job: str, taken: list[Taken]) -> PlacedJob:
     """Return the pods of one job, by podset and node. GPUs are named unless the pods take all of the node's."""
     found = []
-    for t in sorted(taken, key=lambda t: (_position(t), t.node)):
-        node = cluster.nodes[t.node]
-        all_of_it = t.part.shape.gpus * t.count == node.gpus
-        gpus = () if all_of_it or not t.part.shape.uses_gpu else t.gpus
-        found.append(PlacedPods(podset=t.part.podset.name, node=node.name, count=t.count, gpus=gpus))
+    for podset, pods in _by_podset(taken):
+        for t in sorted(pods, key=lambda t: t.node):
+            node = cluster.nodes[t.node]
+            all_of_it = t.part.shape.gpus * t.pods == node.gpus
+            gpus = () if all_of_it or not t.part.shape.uses_gpu else t.gpus
+            found.append(PlacedPods(podset=podset, node=node.name, count=t.pods, gpus=gpus))
     return PlacedJob(job=job, pods=tuple(found))
 
 
-def _position(taken: Taken) -> int:
-    return [p.name for p in taken.part.job.podsets].index(taken.part.podset.name)
+def _by_podset(taken: list[Taken]) -> list[tuple[str, list[Taken]]]:
+    """Return the pods per podset, in the job's order of podsets."""
+    pods: dict[str, list[Taken]] = {}
+    for t in taken:
+        pods.setdefault(t.part.podset.name, []).append(t)
+    order = [podset.name for podset in taken[0].part.job.podsets] if taken else []
+    return [(name, pods[name]) for name in order if name in pods]
 
 
 def _backend(name: str) -> Backend:

@@ -70,6 +70,7 @@ class Cluster:
         """Jobs with rules towards other jobs."""
         for job in request.jobs:
             self.keep_away_from(job)
+        self._dealt: dict[tuple[bytes, int], tuple[tuple[int, ...], ...]] = {}
         self._masks: dict[tuple[object, ...], Mask] = {}
 
     def keep_away_from(self, job: Job) -> None:
@@ -80,6 +81,14 @@ class Cluster:
     def whole_node(self, shape: Shape) -> bool:
         """Return whether pods of this shape take all GPUs of the largest node."""
         return shape.gpus > 0 and shape.gpus >= self.gpu_units.shape[1]
+
+    def dealt(self, node: int, gpus: int) -> tuple[tuple[int, ...], ...]:
+        """Return a node's healthy GPUs dealt out to pods of `gpus` each, lowest index first."""
+        key = (self.gpu_units[node].tobytes(), gpus)
+        if key not in self._dealt:
+            healthy = np.flatnonzero(self.gpu_units[node]).tolist()
+            self._dealt[key] = tuple(tuple(healthy[i : i + gpus]) for i in range(0, len(healthy), gpus))
+        return self._dealt[key]
 
     def eligible(self, job: Job, podset: PodSet) -> Mask:
         """Return which nodes the rules `eligible` and `window` leave to the podset, (N,). Cached by its rules."""

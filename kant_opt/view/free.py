@@ -56,6 +56,21 @@ class Free:
         self._count(node, shape, count, job)
         return taken
 
+    def take_whole(self, nodes: Ints, shape: Shape, counts: Ints, job: str) -> list[tuple[GpuIndices, ...]]:
+        """Take all GPUs of many wholly free nodes at once, as `take` would one by one; return GPUs per node and pod."""
+        cluster = self.cluster
+        for array, each in ((self.cpu, shape.cpu), (self.memory, shape.memory), (self.pods, 1)):
+            if each:
+                array[nodes] -= np.where(array[nodes] < NOT_COUNTED, counts * each, 0)
+        self.units[nodes] = 0
+        self.spare[nodes] = 0
+        self.whole[nodes] = 0
+        held = self.pods_of[job]
+        for node, count in zip(nodes.tolist(), counts.tolist(), strict=True):
+            held[node] = held.get(node, 0) + count
+        self._touched.extend(nodes.tolist())
+        return [cluster.dealt(node, shape.gpus) for node in nodes.tolist()]
+
     def release(self, node: int, shape: Shape, count: int, job: str, gpus: tuple[GpuIndices, ...]) -> None:
         """Give back what `take` took."""
         share = self._share(node, shape) if shape.has_share else int(self.cluster.unit[node])

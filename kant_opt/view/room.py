@@ -20,7 +20,6 @@ def capacities(free: Free, part: Part, open_nodes: Mask | None = None) -> list[I
     room = free.slots(part.shape, part.eligible)
     if open_nodes is not None:
         room = np.where(open_nodes, room, 0)
-    room = np.minimum(room, part.target)  # keeps sums small; no domain takes more
     found = [room] * tree.depths
     sizes = dict(part.slices)
     for depth in range(tree.node_depth, -1, -1):
