@@ -22,7 +22,7 @@ from kant_opt.verify import verify
 CALM = settings(
     deadline=None,
     derandomize=True,
-    max_examples=60,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 GPUS = 8
