@@ -36,30 +36,21 @@ class GuardedGroup(TyperGroup):
                 stream.reconfigure(errors="backslashreplace")
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
-            if sys.stdout:
-                sys.stdout.flush()
         except SystemExit as left:
             code = leave_closed_pipe() if isinstance(left.__context__, BrokenPipeError) else left.code
-        except BrokenPipeError:
-            code = leave_closed_pipe()
         except Exception as error:
             code = _told(error)
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def leave_closed_pipe() -> int:
-    """Give up stdout and return the exit code of that."""
-    _sink()
-    return CLOSED_PIPE
-
-
-def _sink() -> None:
-    """Let the rest of stdout go nowhere, so that the interpreter's last flush does not fail once more."""
+    """Let the rest of stdout go nowhere, so that the interpreter's last flush does not fail; return the exit code."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stdout may be no file, or be gone
         out = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, out)
         os.close(nowhere)
+    return CLOSED_PIPE
 
 
 def _told(error: Exception) -> int:
@@ -77,7 +68,6 @@ def _told(error: Exception) -> int:
     if isinstance(error, KantOptError):
         return _say(str(error), MISTAKE)
     if isinstance(error, OSError):
-        _sink()
         return _say(f"{error.filename or 'input or output'}: {error.strerror or error}", MISTAKE)
     if os.environ.get("KANT_OPT_TRACEBACK"):
         traceback.print_exception(error)

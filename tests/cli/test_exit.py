@@ -80,10 +80,13 @@ def test_any_other_exception_is_our_bug_too(run: Run, request_file: Path, monkey
     assert "Traceback" in run("place", request_file).stderr
 
 
-def test_a_closed_pipe_ends_it_quietly() -> None:
-    with subprocess.Popen(
-        [*PROGRAM, "fabric", "show", "leaf-spine-2048"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+OUTPUTS = [("fabric", "show", "leaf-spine-2048"), ("schema",), ("place", "--help")]
+"""A table, a document, a help page: three ways to write."""
+
+
+@pytest.mark.parametrize("args", OUTPUTS, ids=" ".join)
+def test_a_closed_pipe_ends_it_quietly(args: tuple[str, ...]) -> None:
+    with subprocess.Popen([*PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -92,9 +95,10 @@ def test_a_closed_pipe_ends_it_quietly() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_told() -> None:
+@pytest.mark.parametrize("args", OUTPUTS, ids=" ".join)
+def test_a_full_disk_is_told(args: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([*PROGRAM, "backends"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+        done = subprocess.run([*PROGRAM, *args], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
 

@@ -14,7 +14,7 @@ from typer.testing import Result
 from kant_opt.cli.answer import KINDS
 from kant_opt.engine import place
 from kant_opt.io import load_placement, save
-from kant_opt.schema import FabricSpec, Job, Node, Outcome, PodSet, ReasonKind, Request, parse, to_json
+from kant_opt.schema import FabricSpec, Job, Limits, Node, Outcome, PodSet, ReasonKind, Request, parse, to_json
 from kant_opt.verify import verify
 
 Run = Callable[..., Result]
@@ -102,6 +102,13 @@ def test_order_and_backend_and_seed_reach_the_engine(run: Run, tmp_path: Path) -
     assert placed == {"batch": ["large"], "online": ["small"]}
     outcome = json.loads(run("place", source, "-b", "random", "--seed", 7, "--json", "-").stdout)
     assert (outcome["run"]["backend"], outcome["run"]["seed"]) == ("random", 7)
+
+
+def test_limits_of_the_source_hold_until_the_call_says_otherwise(run: Run, tmp_path: Path, two_by_two: Request) -> None:
+    source = tmp_path / "seeded.json"
+    save(two_by_two.model_copy(update={"limits": Limits(seed=5)}), source)
+    seeds = [json.loads(run("place", source, *given, "--json", "-").stdout)["run"] for given in ((), ("--seed", 0))]
+    assert [record.get("seed", 0) for record in seeds] == [5, 0]
 
 
 def test_a_limit_that_bit_is_told(run: Run, tmp_path: Path) -> None:
