@@ -58,12 +58,7 @@ def test_every_gang_is_placed(name: str, order: Order) -> None:
     assert {job.job for job in outcome.placement.jobs} == {job.name for job in recording(name).request.jobs}
 
 
-ONE_SHORT = pytest.mark.xfail(
-    strict=True, reason="7 broken nodes against 6: a single pod takes the tightest leaf, not the tightest node"
-)
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=ONE_SHORT if n == "odd-5" else ()) for n in SLURM])
+@pytest.mark.parametrize("name", SLURM)
 def test_in_order_of_arrival_it_needs_fewer_spines_and_no_more_of_the_rest(name: str) -> None:
     ours, slurm = score(name, "online"), SLURM[name]
     assert ours.extra_spines < slurm.extra_spines
