@@ -8,7 +8,7 @@ WORKERS ?= 2
 .PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb clean
 
 demo: $(READY)            ## place the waiting gangs of a real 2,048-node cluster and show the answer
-	$(BIN)/kant-opt place instances/slurm-2048.json.gz
+	$(BIN)/kant-opt place instances/slurm-2048.json.gz; test $$? -le 1  # 1: some gangs have to wait
 
 test: $(READY) lint types ## everything that must hold before a commit
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not bench" tests

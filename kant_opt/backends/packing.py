@@ -68,23 +68,32 @@ class Packing:
     def ranked(self, domains: Ints, count: int, depth: int) -> Ints:
         """Return `domains` at `depth`, each with room for `count`, in the order in which they should take them.
 
-        In this order: already used by the gang, fewest domains one level further in and these with the least room
-        left over, fewest pods that open a fresh node, least room left, and least room left in each parent outwards;
-        by path where all is equal.
+        In this order: already used by the gang; fewest domains one level further in and these with the least room
+        left over; fewest pods that open a fresh node; for a single pod a node that it fills up; least room left; in
+        use rather than untouched; least room left in each parent outwards; least free of anything; by path where all
+        is equal.
         """
+        tree, free = self.tree, self.free
         keys: list[Ints] = []
+        if self.used is not None:
+            keys.append((~self.used[depth][domains]).astype(np.int64))
+        if depth < tree.leaf_depth:
+            keys += self._children_needed(domains, count, depth)
+        better = self._better_nodes()
+        if better is not None:
+            room = tree.sums(np.where(better, self.room[tree.node_depth], 0), depth)
+            keys.append(np.maximum(0, count - room[domains]))
+        if better is not None and count == 1:
+            filled = better & (free.whole == self.part.shape.gpus) & (free.spare == free.whole * free.cluster.unit)
+            keys.append(-np.minimum(1, tree.sums(filled & (self.room[tree.node_depth] > 0), depth)[domains]))
+        keys.append(self.room[depth][domains])
+        keys.append(-np.minimum(1, tree.sums(free.is_used(), depth)[domains]))
         parent, up = domains, depth
         while up > 0:
+            parent, up = tree.parent[up][parent], up - 1
             keys.append(self.room[up][parent])
-            parent, up = self.tree.parent[up][parent], up - 1
-        keys.insert(0, self._opening(domains, count, depth))
-        if depth < self.tree.leaf_depth:
-            number, over = self._children_needed(domains, count, depth)
-            keys[:0] = [number, over]
-        if self.used is not None:
-            keys.insert(0, (~self.used[depth][domains]).astype(np.int64))
-        order = np.lexsort(tuple(reversed(keys)))
-        return domains[order]
+        keys.append(tree.sums(free.spare, depth)[domains])
+        return domains[np.lexsort(tuple(reversed(keys)))]
 
     # -- choosing --------------------------------------------------------------------------------
 
@@ -108,14 +117,6 @@ class Packing:
                 chosen = tightest_subset(room.tolist(), count, self.site.unit(depth))
                 over[i] = sum(int(room[k]) for k, _ in chosen) - count
         return number, over
-
-    def _opening(self, domains: Ints, count: int, depth: int) -> Ints:
-        """Return how many of `count` pods would have to go on nodes that are better left alone."""
-        better = self._better_nodes()
-        if better is None:
-            return np.zeros(len(domains), dtype=np.int64)
-        room = self.tree.sums(np.where(better, self.room[self.tree.node_depth], 0), depth)
-        return np.maximum(0, count - room[domains])
 
     def _better_nodes(self) -> Mask | None:
         """Return the nodes that pods of this shape should take first; None where they take whole nodes anyway."""
@@ -174,12 +175,17 @@ class Packing:
             for i, number in tightest_subset(room[nodes].tolist(), count, unit):
                 yield run.start + int(nodes[i]), number
             return
-        keys = [self.free.spare[run][nodes], room[nodes]]
+        if not self.part.shape.uses_gpu:
+            plain = nodes[self.free.capacity[run][nodes] == 0]
+            if count > 1 and int(room[plain].sum()) >= count:  # nodes without GPUs hold them all: the fewest of these
+                for i, number in tightest_subset(room[plain].tolist(), count, 1):
+                    yield run.start + int(plain[i]), number
+                return
+        free = self.free
+        keys = [free.spare[run][nodes], room[nodes], free.cpu[run][nodes], free.memory[run][nodes]]
         better = self._better_nodes()
         if better is not None:
             keys.insert(0, (~better[run][nodes]).astype(np.int64))
-        if not self.part.shape.uses_gpu:
-            keys.insert(0, (self.free.capacity[run][nodes] > 0).astype(np.int64))
         order = np.lexsort(tuple(reversed(keys)))
         for i in nodes[order].tolist():
             number = min(count, int(room[i]))

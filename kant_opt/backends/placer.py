@@ -106,17 +106,17 @@ class Placer:
         """Place exactly `target` pods of every part."""
         if not gang.open_parts:
             return []
-        nodes = open_nodes(self.free, gang)
-        if self.within is not None:
-            nodes = self.within if nodes is None else nodes & self.within
+        nodes = self._open_nodes(gang)
         if self.quotas:
             for i in gang.open_parts:
                 if self.quotas.pods_left(gang.parts[i]) < gang.parts[i].target:
                     return "no_room"
+        if self._torn(gang):
+            return "no_room"
         if not all(_countable(part) for part in gang.parts):
             return self._exact(gang, nodes)
         single = len(gang.open_parts) == 1
-        rooms = {i: self._room(gang.parts[i], nodes) for i in gang.open_parts}
+        rooms = {i: self._room(gang.parts[i], self._mask_for(gang, i, [], [], nodes)) for i in gang.open_parts}
         for depth, domain in self._candidates(gang, rooms, exact=single):
             taken = self._part_by_part(gang, rooms, nodes, depth, domain)
             if taken is not None:
@@ -124,6 +124,24 @@ class Placer:
         if single:
             return "no_room"
         return self._exact(gang, nodes)
+
+    def room_of(self, gang: Gang, i: int) -> list[Ints]:
+        """Return pods of part `i` that fit per domain, no other part of the gang placed yet; see capacities."""
+        return self._room(gang.parts[i], self._mask_for(gang, i, [], [], self._open_nodes(gang)))
+
+    def _open_nodes(self, gang: Gang) -> Mask | None:
+        nodes = open_nodes(self.free, gang)
+        if self.within is not None:
+            nodes = self.within if nodes is None else nodes & self.within
+        return nodes
+
+    def _torn(self, gang: Gang) -> bool:
+        """Return whether pods that run already lie in two domains where all of them should be in one."""
+        for depth, members in gang.scopes:
+            nodes = [node for i in members for node in gang.parts[i].living]
+            if len(set(self.tree.of_node[depth][nodes].tolist() if nodes else ())) > 1:
+                return True
+        return False
 
     def _room(self, part: Part, nodes: Mask | None) -> list[Ints]:
         if self.quotas:
@@ -137,9 +155,6 @@ class Placer:
         parts = [gang.parts[i] for i in gang.open_parts]
         lead = max(gang.open_parts, key=lambda i: (gang.parts[i].gpu_milli * gang.parts[i].target, -i))
         outermost = gang.common_depth
-        anchor = self._anchor(gang, outermost)
-        if anchor is None:
-            return
         at_node = any(self.tree.node_depth in (p.required, p.preferred) for p in parts)
         innermost = max(outermost, self.tree.node_depth if at_node else self.tree.leaf_depth)
         used = self._used(gang, [])
@@ -149,9 +164,6 @@ class Placer:
             fits = np.ones(self.tree.num_domains(depth), dtype=bool)
             for i, room in rooms.items():
                 fits &= room[depth] >= gang.parts[i].target
-            if anchor >= 0:
-                inside = self.tree.of_node[outermost][self.tree.start[depth]] == anchor
-                fits &= inside
             domains = np.flatnonzero(fits)
             if not len(domains):
                 continue
@@ -163,15 +175,6 @@ class Placer:
             else:
                 for domain in order[:_TRIES].tolist():
                     yield depth, domain
-
-    def _anchor(self, gang: Gang, depth: int) -> int | None:
-        """Return the domain at `depth` where the living pods hold the gang, -1 for none, None where they span two."""
-        if depth == 0:
-            return -1
-        at = {int(self.tree.of_node[depth][node]) for part in gang.parts for node in part.living}
-        if not at:
-            return -1
-        return at.pop() if len(at) == 1 else None
 
     def _used(self, gang: Gang, taken: list[Taken]) -> list[Mask]:
         """Return per depth which domains the gang's pods use already."""
@@ -208,7 +211,7 @@ class Placer:
 
     def _take_all(self, part: Part, counts: Counts) -> list[Taken]:
         """Take room on many nodes; nodes that the pods fill wholly in one step."""
-        nodes, pods = np.array(counts, dtype=np.int64).T
+        nodes, pods = np.array(counts, dtype=np.int64).reshape(-1, 2).T
         fills = part.shape.gpus * pods == self.free.cluster.gpus[nodes]
         whole = (
             part.shape.gpus > 0

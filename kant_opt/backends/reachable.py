@@ -228,7 +228,7 @@ class ExactGang:
                 allowed = fits if allowed is None else allowed & fits
         for level, most in part.spread:
             if level == depth:
-                fits = (new == 0) | (new + self._alive(part, depth)[domain] <= most)
+                fits = new + self._alive(part, depth)[domain] <= most
                 allowed = fits if allowed is None else allowed & fits
         return allowed
 

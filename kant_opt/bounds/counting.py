@@ -88,13 +88,16 @@ def _admitted(facts: Facts) -> dict[str, Bound]:
     free = facts.free
     found: dict[str, Bound] = {}
     step, taken = 0, 0
+    rounded = False  # shares in MiB are rounded up, so that together they may exceed the GPU
     for name in (n for n in facts.values if n.startswith("admitted[")):
         gangs = facts.by_class.get(int(name[9:-1]), [])
         for gang in gangs:
             for part in gang.parts:
-                step = gcd(step, part.gpu_milli if not part.shape.mib else 1)
+                step = gcd(step, part.gpu_milli)
+                rounded = rounded or part.shape.mib > 0
         room = _usable_milli(free, step, facts.open_nodes) - taken
-        found[name] = Bound(_largest_sum(gangs, room))
+        total = sum(g.gpu_milli for g in gangs)
+        found[name] = Bound(total if rounded else _largest_sum(gangs, room))
         taken += facts.values[name]
     return found
 

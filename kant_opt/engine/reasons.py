@@ -9,7 +9,7 @@ import numpy as np
 from kant_opt.backends import Answer, Failure, Placer
 from kant_opt.backends.ebinpack import EBinpack
 from kant_opt.schema import CauseCount, Job, LevelFit, Reason, ReasonKind
-from kant_opt.view import NOT_COUNTED, Cluster, Free, Gang, Ints, Mask, Part, Quotas, capacities, open_nodes
+from kant_opt.view import NOT_COUNTED, Cluster, Free, Gang, Ints, Mask, Part, Quotas, open_nodes
 
 _BLOCKERS = 5
 
@@ -77,24 +77,25 @@ class Explainer:
     # -- one reason ------------------------------------------------------------------------------
 
     def _reason(self, gang: Gang, job: Job, kind: ReasonKind, free: Free) -> Reason:
-        nodes = open_nodes(free, gang)
-        parts = [p for p in gang.parts if p.job is job and p.target]
-        if not parts:
-            return Reason(
-                job=job.name,
-                kind="group",
-                short="group",
-                sentence=f"job {job.name!r} waits for the other jobs of group {', '.join(gang.groups)}",
-            )
-        part, room = self._culprit(parts, free, nodes)
-        if len(gang.jobs) > 1 and kind != "not_found" and self._fits_counting(parts, free, nodes):
+        own = [i for i in gang.open_parts if gang.parts[i].job is job]
+        groups = ", ".join(gang.groups)
+        if not own:
+            text = f"job {job.name!r} waits for the other jobs of group {groups}"
+            return Reason(job=job.name, kind="group", short="group", sentence=text)
+        placer = Placer(free, EBinpack(), work=self.work)
+        rooms = {i: placer.room_of(gang, i) for i in own}
+        part, room = self._culprit(gang, rooms)
+        fit_alone = all(_most(gang.parts[i], room) >= gang.parts[i].least for i, room in rooms.items())
+        if len(gang.jobs) > 1 and kind != "not_found" and fit_alone:
             others = ", ".join(repr(j.name) for j in gang.jobs if j is not job)
-            groups = ", ".join(gang.groups)
             text = f"job {job.name!r} waits: group {groups} is all or none, and it does not fit with {others}"
             return Reason(job=job.name, kind="group", podset=part.podset.name, short="group", sentence=text)
+        nodes = open_nodes(free, gang)
         causes = self._causes(part, free, nodes)
         fits = self._fits(part, room)
         short = "quota" if kind == "quota" else self._short(part, room, causes)
+        if kind != "quota" and fit_alone:
+            short = "room for all podsets together" if len(own) > 1 else "whole slices beside running pods"
         return Reason(
             job=job.name,
             kind=kind,
@@ -106,21 +107,17 @@ class Explainer:
             sentence=self._sentence(job, part, kind, room, fits, short, causes),
         )
 
-    def _culprit(self, parts: list[Part], free: Free, nodes: Mask | None) -> tuple[Part, list[Ints]]:
+    def _culprit(self, gang: Gang, rooms: dict[int, list[Ints]]) -> tuple[Part, list[Ints]]:
         """Return the part that comes least far, with its room per domain."""
-        rooms = [capacities(free, part, nodes) for part in parts]
-        shares = [int(r[p.required].max(initial=0)) / p.target for p, r in zip(parts, rooms, strict=True)]
-        worst = min(range(len(parts)), key=lambda k: (shares[k], k))
-        return parts[worst], rooms[worst]
-
-    def _fits_counting(self, parts: list[Part], free: Free, nodes: Mask | None) -> bool:
-        return all(int(capacities(free, p, nodes)[p.required].max(initial=0)) >= p.least for p in parts)
+        worst = min(rooms, key=lambda i: (_most(gang.parts[i], rooms[i]) / gang.parts[i].target, i))
+        return gang.parts[worst], rooms[worst]
 
     def _fits(self, part: Part, room: list[Ints]) -> tuple[LevelFit, ...]:
         tree = self.cluster.tree
         found = []
         for depth in range(1, tree.depths):
             size = next((s for level, s in part.slices if level >= depth), 1)
+            size = size if part.target % size == 0 else 1
             if not len(room[depth]):
                 continue
             best = int(np.argmax(room[depth]))
@@ -150,7 +147,7 @@ class Explainer:
                 found.append(CauseCount(cause=cause, nodes=int(here.sum())))
             left &= ~mask
         if left.any():
-            found.append(CauseCount(cause="holds a pod", nodes=int(left.sum())))
+            found.append(CauseCount(cause="could hold a pod", nodes=int(left.sum())))
         return tuple(found)
 
     def _short(self, part: Part, room: list[Ints], causes: tuple[CauseCount, ...]) -> str:
@@ -160,7 +157,7 @@ class Explainer:
         lacks = [c for c in causes if c.cause.startswith("no ")]
         if lacks:
             return max(lacks, key=lambda c: c.nodes).cause.removeprefix("no ").removesuffix(" free")
-        return "nodes" if any(c.cause == "holds a pod" for c in causes) else "eligible nodes"
+        return "nodes" if any(c.cause == "could hold a pod" for c in causes) else "eligible nodes"
 
     def _blockers(self, part: Part, room: list[Ints], free: Free) -> tuple[str, ...]:
         """Return nodes of the nearest domain that could take a pod but for what runs there, with who runs there."""
@@ -199,11 +196,37 @@ class Explainer:
         if kind == "not_found":
             return f"{need}; not found within the limit, which does not prove that it cannot: raise search_states"
         at = fits[part.required - 1] if part.required and fits else None
-        if at:
+        if short.startswith(("room for all", "whole slices")):
+            return f"{need}; it would fit, but there is no {short}: wait, or ask for fewer pods"
+        if part.slices and part.target % part.unit == 0:
+            close = self._slices_told(part, room)
+        elif at:
             close = f"best {at.level} {'/'.join(at.domain)!r} fits {at.fits} of {at.needed} {at.unit}"
+        elif not room[0].any() and part.shape.gpus:
+            close = self._nearest_node(part)
         else:
             close = f"{min(int(room[0].sum()), part.target)} of {part.target} fit"
         return f"{need}; {close}; {self._way_out(part, kind, room, short, causes)}"
+
+    def _slices_told(self, part: Part, room: list[Ints]) -> str:
+        """Return how many slices fit in all and where, e.g. "1 of 2 slices of 8 fit (rack: 1 in 'b0', 0 in 'b1')"."""
+        tree, (depth, size) = self.cluster.tree, part.slices[0]
+        slices = room[depth] // size
+        best = np.argsort(-slices, kind="stable")[:_BLOCKERS].tolist()
+        where = ", ".join(f"{int(slices[i])} in {'/'.join(tree.paths[depth][i])!r}" for i in best)
+        more = ", ..." if len(slices) > len(best) else ""
+        return (
+            f"{min(int(slices.sum()), part.target // size)} of {part.target // size} slices of {size} fit "
+            f"({tree.level(depth)}: {where}{more})"
+        )
+
+    def _nearest_node(self, part: Part) -> str:
+        """Return how near the node with the most free GPUs comes to one pod."""
+        free = np.where(part.eligible, self.after.whole, -1)
+        if not len(free) or free.max() < 0:
+            return "no node is eligible"
+        best = int(np.argmax(free))
+        return f"best node {self.cluster.tree.names[best]!r} has {int(free[best])} of {part.shape.gpus} GPUs free"
 
     def _way_out(
         self, part: Part, kind: ReasonKind, room: list[Ints], short: str, causes: tuple[CauseCount, ...]
@@ -220,7 +243,12 @@ class Explainer:
             "not_now": "room is taken by running jobs",
             "outbid": "room went to jobs before it in this request",
         }.get(kind, "it does not fit")
-        return f"{why}; short of {short} (nodes: {told})"
+        return f"{why}; short of {short}" + (f" (nodes: {told})" if told else "")
+
+
+def _most(part: Part, room: list[Ints]) -> int:
+    """Return the most pods that the domain the part has to lie in could take."""
+    return int(room[part.required].max(initial=0))
 
 
 def _shortages(free: Free, part: Part) -> list[tuple[str, Mask]]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from kant_opt.schema import Allocation, Flag, Hold
+from kant_opt.units import format_bytes
 from kant_opt.view.cluster import NOT_COUNTED, Cluster, Shape
 from kant_opt.view.tree import Ints, Mask
 
@@ -148,11 +149,11 @@ class Free:
             self.units[node, free] = 0
             if len(free) < hold.gpus:
                 self.units[node] = 0
-                self._over(node, "GPUs", hold.gpus - len(free))
+                self._over(node, f"{hold.gpus - len(free)} GPUs")
         np.maximum(self.units, 0, out=self.units)
-        for name, array in (("CPU", self.cpu), ("memory", self.memory), ("pods", self.pods)):
+        for array, text in ((self.cpu, _cpus), (self.memory, format_bytes), (self.pods, "{} pods".format)):
             for node in np.flatnonzero(array < 0).tolist():
-                self._over(node, name, -int(array[node]))
+                self._over(node, text(-int(array[node])))
             np.maximum(array, 0, out=array)
 
     def _hold_counted(self, node: int, hold: Hold) -> None:
@@ -169,15 +170,15 @@ class Free:
             share = hold.gpu_memory_mib * 1000
         for i in hold.gpu_indices:
             if i >= self.cluster.nodes[node].gpus:
-                self._over(node, "GPUs", 1)
+                self._over(node, "1 GPU")
                 continue
             if self.cluster.gpu_units[node, i] and self.units[node, i] < share:
-                self._over(node, "GPUs", 1)
+                self._over(node, "1 GPU")
             self.units[node, i] = max(0, self.units[node, i] - share)
 
-    def _over(self, node: int, what: str, amount: int) -> None:
+    def _over(self, node: int, what: str) -> None:
         name = self.cluster.tree.names[node]
-        self.flags.append(Flag(subject=name, text=f"over-committed by {amount} {what}; running pods stay"))
+        self.flags.append(Flag(subject=name, text=f"over-committed by {what}; running pods stay"))
 
     # -- slots -----------------------------------------------------------------------------------
 
@@ -229,6 +230,10 @@ class Free:
     def holders(self, nodes: Mask) -> list[str]:
         """Return the names of the jobs with a pod on any of `nodes`, sorted."""
         return sorted(job for job, held in self.pods_of.items() if any(nodes[n] for n in held))
+
+
+def _cpus(milli: int) -> str:
+    return f"{milli / 1000:g} {'CPU' if milli == 1000 else 'CPUs'}"
 
 
 class _Slots:

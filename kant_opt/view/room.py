@@ -18,8 +18,7 @@ def capacities(free: Free, part: Part, open_nodes: Mask | None = None) -> list[I
     """
     tree = free.cluster.tree
     room = free.slots(part.shape, part.eligible)
-    if open_nodes is not None:
-        room = np.where(open_nodes, room, 0)
+    room = room.copy() if open_nodes is None else np.where(open_nodes, room, 0)
     found = [room] * tree.depths
     sizes = dict(part.slices)
     for depth in range(tree.node_depth, -1, -1):

@@ -136,7 +136,7 @@ def test_names_change_no_value_of_one_gang(request: Request, random: Random) -> 
 @pytest.mark.parametrize(
     "free",
     [
-        pytest.param("8,8,8|8,8,8,4", marks=pytest.mark.xfail(strict=True, reason="equal room: the name decides")),
+        "8,8,8|8,8,8,4",
         "8,8,8,4|8,8,8",
     ],
 )

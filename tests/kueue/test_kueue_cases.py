@@ -36,13 +36,6 @@ WORSE = {
 }
 """Answers with more domains at the level asked for than Kueue's."""
 
-NOT_TIGHTEST = {
-    "select: best fit, single domain": (
-        "a node's room is cut to the gang's size before nodes are compared, so of those that hold it all the first "
-        "by name is taken, not the tightest"
-    ),
-}
-
 
 def params(cases: list[Case], wrong: Mapping[str, str] = MappingProxyType({})) -> list[object]:
     """Return pytest's parameters of the cases, those in `wrong` as known faults; one that skips without recordings."""
@@ -132,7 +125,7 @@ def test_spans_the_fewest_domains_outer_levels_first(case: Case) -> None:
 SINGLE_CHOICES = [c for c in FITTING if c["kind"] == "select" and len(c["podsets"]) == 1]
 
 
-@pytest.mark.parametrize("case", params(SINGLE_CHOICES, NOT_TIGHTEST))
+@pytest.mark.parametrize("case", params(SINGLE_CHOICES))
 def test_takes_the_tightest_of_the_domains_that_hold_all(case: Case) -> None:
     """Five pods and domains of 9, 6, 4 and 2 free: 6 is the least that holds them."""
     ours = pods_of(case, place(parse(Request, document(case))))
@@ -187,7 +180,7 @@ def test_a_refusal_tells_how_many_fit_in_the_best_domain(case: Case) -> None:
 def test_every_line_is_used() -> None:
     """Counted in the file by other means: lines, and verdicts per kind."""
     assert len(BY_NAME) == len(CASES) == 285
-    assert set(BY_NAME) >= {*CANNOT_BE_MEANT, *WORSE, *NOT_TIGHTEST}
+    assert set(BY_NAME) >= {*CANNOT_BE_MEANT, *WORSE}
     assert Counter((c["kind"], c["expect"]["fits"]) for c in PLACEABLE) == {
         ("place", True): 178,
         ("place", False): 66 - len(CANNOT_BE_MEANT),

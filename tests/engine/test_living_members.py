@@ -1,0 +1,52 @@
+"""Gangs some of whose members run already: what they bind, and what they do not."""
+
+from __future__ import annotations
+
+from kant_opt.engine import place
+from kant_opt.schema import Allocation, Hold, Job, Outcome, Reservation, Spread
+from kant_opt.testing.builders import gang, podset, racks, running
+
+
+def nodes_of(outcome: Outcome) -> tuple[str, ...]:
+    assert outcome.placement is not None
+    return outcome.placement.jobs[0].nodes if outcome.placement.jobs else ()
+
+
+def test_a_complete_podset_does_not_bind_the_scope_of_another() -> None:
+    """Podset main runs on r1n1, which is reserved; tail needs one node, any node: the other three are open."""
+    job = Job(name="j", podsets=(podset("main", 1, 2), podset("tail", 1, 3, required_level="node")))
+    held = Allocation(job="j", holds=(Hold(node="r1n1", podset="main", gpus=2),))
+    closed = Reservation(name="service", nodes=("r1n1",), start_s=0)
+    request = racks("4,4,4", jobs=(job,), allocations=(held,), reservations=(closed,))
+    assert nodes_of(place(request)) == ("r1n2",)
+
+
+def test_members_of_one_scope_follow_those_that_run() -> None:
+    """The rack is required and three of four run in rack 1, which has one GPU left: the last pod goes there."""
+    job = gang("j", 4, required_level="rack")
+    request = racks("4|8", jobs=(job,), allocations=(running("j", {"r1n1": 3}),))
+    assert nodes_of(place(request)) == ("r1n1",)
+
+
+def test_members_torn_over_two_racks_leave_no_place_for_the_rest() -> None:
+    job = gang("j", 3, required_level="rack")
+    request = racks("4|4", jobs=(job,), allocations=(running("j", {"r1n1": 1, "r2n1": 1}),))
+    assert nodes_of(place(request)) == ()
+
+
+def test_a_spread_that_running_pods_exceed_leaves_no_place_anywhere() -> None:
+    """Two pods run where one is allowed: every placement of the third would break the rule."""
+    job = gang("j", 3, spread=(Spread(level="rack", max_per_domain=1),))
+    request = racks("4|4", jobs=(job,), allocations=(running("j", {"r1n1": 2}),))
+    assert nodes_of(place(request)) == ()
+
+
+def test_shares_in_mib_may_count_more_than_their_gpu() -> None:
+    """Seven pods of 1 of 7 MiB count 143/1000 each, 1001 in all: the bound must not be the GPU's 1000."""
+    request = racks("1", jobs=(gang("j", 7, 0, gpu_memory_mib=1), gang("k", 1, 0, gpu_memory_mib=7)))
+    node = request.nodes[0].model_copy(update={"gpu_memory_mib": 7})
+    outcome = place(request.model_copy(update={"nodes": (node,)}))
+    level = outcome.levels[0]
+    assert level.value in (1000, 1001)
+    assert level.bound is not None
+    assert level.bound >= 1001
