@@ -242,6 +242,23 @@ class TestObjectiveByHand:
         request = Request(nodes=(node,), allocations=(Allocation(job="o", holds=holds),))
         assert values_of(request, Placement())["broken_nodes"] == 0
 
+    def test_whole_pods_of_two_gpus_fill_a_node_of_two(self) -> None:
+        request = racks("2|2", jobs=[gang("a", 1, 2), gang("b", 1, 1)])
+        got = values_of(request, placement(a={"r1n1": 1}, b={"r2n1": 1}))
+        assert (got["admitted[0]"], got["broken_nodes"]) == (3000, 1)
+
+    def test_a_thousandth_breaks_a_node_and_its_rack(self) -> None:
+        request = racks("1,1", jobs=[gang("a", 1, 0, gpu_milli=1)])
+        got = values_of(request, placement(a={"r1n1": [(0,)]}))
+        assert got == {"admitted[0]": 1, "traffic": 0, "broken_nodes": 1, "broken_leaves": 1}
+
+    def test_mib_that_divide_are_not_rounded(self) -> None:
+        nodes = (Node(name="n", gpus=1, gpu_memory_mib=1000),)
+        request = Request(
+            nodes=nodes, jobs=(gang("a", 1, 0, gpu_memory_mib=500),), objective=order("admitted", "moves")
+        )
+        assert values_of(request, placement(a={"n": [(0,)]})) == {"admitted[0]": 500, "moves": 0}
+
     def test_no_leaves_without_levels(self) -> None:
         request = Request(nodes=(Node(name="n", gpus=1), Node(name="m", gpus=1)), jobs=(gang("a", 1),))
         assert values_of(request, placement(a={"n": 1})) == {
