@@ -14,7 +14,7 @@ import numpy as np
 
 from kant_opt.backends.reachable import ExactGang, SearchLimit
 from kant_opt.backends.strategy import Counts, Site, Strategy
-from kant_opt.view import Free, Gang, GpuIndices, Ints, Mask, Part, Quotas, capacities, open_nodes
+from kant_opt.view import Free, Gang, GpuIndices, Ints, Mask, Part, Quotas, capacities, domain_counts, open_nodes
 
 Failure = Literal["no_room", "quota", "limit"]
 """no_room: proven for this gang on this free room. quota: it would fit but for its quota. limit: the search stopped."""
@@ -111,7 +111,7 @@ class Placer:
             for i in gang.open_parts:
                 if self.quotas.pods_left(gang.parts[i]) < gang.parts[i].target:
                     return "no_room"
-        if self._torn(gang):
+        if self._torn(gang) or any(self._spoiled(part) for part in gang.parts if not part.target):
             return "no_room"
         if not all(_countable(part) for part in gang.parts):
             return self._exact(gang, nodes)
@@ -124,6 +124,13 @@ class Placer:
         if single:
             return "no_room"
         return self._exact(gang, nodes)
+
+    def _spoiled(self, part: Part) -> bool:
+        """Return whether living pods break a rule of counting that no new pod of the part can mend."""
+        for depth, size in part.slices:
+            if (domain_counts(self.tree, part.living, depth) % size).any():
+                return True
+        return any((domain_counts(self.tree, part.living, depth) > most).any() for depth, most in part.spread)
 
     def room_of(self, gang: Gang, i: int) -> list[Ints]:
         """Return pods of part `i` that fit per domain, no other part of the gang placed yet; see capacities."""

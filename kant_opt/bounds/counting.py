@@ -58,11 +58,17 @@ class Facts:
         return nodes
 
     @cached_property
-    def by_class(self) -> dict[int, list[Gang]]:
-        classes: dict[int, list[Gang]] = {}
+    def by_class(self) -> dict[int, list[tuple[int, Gang]]]:
+        """Per priority class the gangs with jobs of it, each with what these add to the term `admitted`."""
+        classes: dict[int, list[tuple[int, Gang]]] = {}
         for gang in self.possible:
-            classes.setdefault(gang.priority, []).append(gang)
-        return dict(sorted(classes.items(), reverse=True))
+            worth: dict[int, int] = {}
+            for part in gang.parts:
+                worth[part.job.priority] = worth.get(part.job.priority, 0) + part.target * part.worth
+            for priority, amount in worth.items():
+                if amount:
+                    classes.setdefault(priority, []).append((amount, gang))
+        return classes
 
 
 def counting_bounds(facts: Facts, order: Sequence[TermName]) -> dict[str, Bound]:
@@ -84,20 +90,19 @@ def counting_bounds(facts: Facts, order: Sequence[TermName]) -> dict[str, Bound]
 
 
 def _admitted(facts: Facts) -> dict[str, Bound]:
-    """Per class: the largest sum of its gangs' sizes that the GPUs left by the classes above could hold."""
-    free = facts.free
+    """Per class: the largest sum of its gangs' worths that the GPUs left by the classes above could hold."""
     found: dict[str, Bound] = {}
-    step, taken = 0, 0
+    step, taken, free_of_gpus = 0, 0, 0
     rounded = False  # shares in MiB are rounded up, so that together they may exceed the GPU
     for name in (n for n in facts.values if n.startswith("admitted[")):
-        gangs = facts.by_class.get(int(name[9:-1]), [])
-        for gang in gangs:
-            for part in gang.parts:
-                step = gcd(step, part.gpu_milli)
-                rounded = rounded or part.shape.mib > 0
-        room = _usable_milli(free, step, facts.open_nodes) - taken
-        total = sum(g.gpu_milli for g in gangs)
-        found[name] = Bound(total if rounded else _largest_sum(gangs, room))
+        priority = int(name[9:-1])
+        gangs = facts.by_class.get(priority, [])
+        for part in (part for _, gang in gangs for part in gang.parts if part.job.priority == priority):
+            step = gcd(step, part.gpu_milli)
+            rounded = rounded or part.shape.mib > 0
+            free_of_gpus += part.target * (part.worth - part.gpu_milli)  # worth something, takes no GPU
+        room = _usable_milli(facts.free, step, facts.open_nodes) + free_of_gpus - taken
+        found[name] = Bound(sum(worth for worth, _ in gangs) if rounded else _largest_sum(gangs, room))
         taken += facts.values[name]
     return found
 
@@ -109,23 +114,19 @@ def _usable_milli(free: Free, step: int, nodes: Mask) -> int:
     return int((free.spare[nodes] * 1000 // free.cluster.unit[nodes]).sum())
 
 
-def _largest_sum(gangs: Sequence[Gang], room: int) -> int:
+def _largest_sum(gangs: Sequence[tuple[int, Gang]], room: int) -> int:
     """Return the largest sum of gang sizes of at most `room`; elastic gangs take any size up to their largest."""
-    total = sum(g.gpu_milli for g in gangs)
-    if total <= room:
-        return total
-    sizes = [g.gpu_milli for g in gangs if g.gpu_milli]
-    elastic = any(p.least < p.target for g in gangs for p in g.parts) or any(
-        p.shape.mib for g in gangs for p in g.parts
-    )
-    step = gcd(*sizes) if sizes else 1
-    if elastic or room // step * len(sizes) > 100 * _BITS or room < 0:
+    sizes = [worth for worth, _ in gangs]
+    if sum(sizes) <= room:
+        return sum(sizes)
+    elastic = any(p.least < p.target for _, gang in gangs for p in gang.parts)
+    step = gcd(*sizes)
+    if elastic or room < 0 or room // step * len(sizes) > 5 * _BITS:
         return max(0, room)
-    width = room // step + 1
     reach = 1
     for size in sizes:
         reach |= reach << size // step
-        reach &= (1 << width) - 1
+        reach &= (1 << room // step + 1) - 1
     return (reach.bit_length() - 1) * step
 
 
@@ -144,23 +145,25 @@ def _traffic(facts: Facts, *, fixed: bool) -> Bound:
     total = 0
     for name, value in facts.values.items():
         if name.startswith("admitted["):
-            gangs = facts.by_class.get(int(name[9:-1]), [])
-            total += _cheapest_set(facts, gangs, value)
+            total += _cheapest_set(facts, int(name[9:-1]), value)
     return Bound(total)
 
 
-def _cheapest_set(facts: Facts, gangs: Sequence[Gang], value: int) -> int:
-    """Return the least traffic of any set of `gangs` whose sizes add up to exactly `value`."""
-    sized = [g for g in gangs if g.gpu_milli]
-    elastic = any(p.least < p.target or p.shape.mib for g in gangs for p in g.parts)
-    step = gcd(*(g.gpu_milli for g in sized), value) if sized else 1
-    if elastic or value == 0 or value // step * len(sized) > _BITS:
+def _cheapest_set(facts: Facts, priority: int, value: int) -> int:
+    """Return the least traffic of any set of gangs whose jobs of one class add up to exactly `value`.
+
+    A gang with jobs of several classes pays in the highest one only.
+    """
+    gangs = facts.by_class.get(priority, [])
+    elastic = any(p.least < p.target or p.shape.mib for _, gang in gangs for p in gang.parts)
+    step = gcd(value, *(worth for worth, _ in gangs))
+    if elastic or value == 0 or value // step * len(gangs) > _BITS:
         return 0
     far = np.int64(1 << 60)
     cost = np.full(value // step + 1, far)
     cost[0] = 0
-    for gang in sized:
-        size, least = gang.gpu_milli // step, least_traffic(facts, gang)
+    for worth, gang in gangs:
+        size, least = worth // step, least_traffic(facts, gang) if gang.priority == priority else 0
         if size < len(cost):
             cost[size:] = np.minimum(cost[size:], cost[:-size] + least)
     return int(cost[-1]) if cost[-1] < far else 0
@@ -232,7 +235,11 @@ def _broken_nodes(facts: Facts, *, fixed: bool) -> Bound:
     least = len(spare) - filled
     counted = cluster.schedulable & (free.capacity > 0)
     sizes = np.unique(free.capacity[counted] // cluster.unit[counted])
-    exact = fixed and not any(p.shape.mib for g in facts.possible for p in g.parts) and (cluster.unit == 1000).all()
+    exact = (
+        fixed
+        and all(p.gpu_milli and not p.shape.mib for g in facts.possible for p in g.parts)
+        and (cluster.unit == 1000).all()
+    )
     if exact and len(sizes) == 1:
         in_use = int((free.capacity - free.spare)[counted].sum())
         in_use += sum(v for n, v in facts.values.items() if n.startswith("admitted["))

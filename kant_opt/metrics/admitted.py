@@ -10,12 +10,13 @@ def admitted(placed: Placed) -> dict[str, int]:
     """Return `admitted[p]`, thousandths of a GPU, for every priority class p of the request's jobs, highest first."""
     milli = dict.fromkeys(sorted({job.priority for job in placed.request.jobs}, reverse=True), 0)
     for new in placed.new_pods:
-        milli[new.job.priority] += _gpu_milli(new, placed.request.nodes[new.node])
+        milli[new.job.priority] += _worth(new, placed.request.nodes[new.node])
     return {f"admitted[{priority}]": value for priority, value in milli.items()}
 
 
-def _gpu_milli(new: NewPods, node: Node) -> int:
-    return new.entry.count * pod_gpu_milli(new.podset, node)
+def _worth(new: NewPods, node: Node) -> int:
+    """Return thousandths of a GPU; a pod without GPUs counts one, so that placing it is worth something."""
+    return new.entry.count * max(1, pod_gpu_milli(new.podset, node))
 
 
 def pod_gpu_milli(podset: PodSet, node: Node) -> int:

@@ -57,13 +57,13 @@ def _admitted(index: RequestIndex, placement: Placement) -> Values:
                 each = -(-1000 * podset.gpu_memory_mib // memory)
             else:
                 each = 1000 * podset.gpus if podset.gpu_milli is None else podset.gpu_milli
-            total[index.jobs[placed.job].priority] += each * pods.count
+            total[index.jobs[placed.job].priority] += (each or 1) * pods.count
     return tuple((f"admitted[{priority}]", total[priority]) for priority in sorted(total, reverse=True))
 
 
 def _traffic(index: RequestIndex, placement: Placement) -> int:
     inner_first = index.fabric.levels[-2::-1]
-    weights = index.request.objective.traffic_weights or {level: 4**i for i, level in enumerate(inner_first)}
+    weights = {level: 4**i for i, level in enumerate(inner_first)} | index.request.objective.traffic_weights
     total = 0
     for placed in placement.jobs:
         job = index.jobs[placed.job]

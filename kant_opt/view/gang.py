@@ -49,6 +49,11 @@ class Part:
         """GPU thousandths of one pod; for MiB shares counted as one GPU at most, for ordering only."""
         return 1000 * self.shape.gpus or self.shape.milli or (1000 if self.shape.mib else 0)
 
+    @property
+    def worth(self) -> int:
+        """What one pod adds to the term `admitted`: its GPU thousandths, one where it has none."""
+        return max(1, self.gpu_milli)
+
 
 @dataclass(frozen=True, eq=False)
 class Gang:

@@ -33,11 +33,13 @@ class Quotas:
         self.cluster = cluster
         self.caps = list(_caps(cluster))
         if self.caps:
+            queue_of = {job.name: job.queue for job in cluster.request.jobs}
             for alloc in cluster.request.allocations:
+                queue = alloc.queue or queue_of.get(alloc.job, "")
                 for hold in alloc.holds:
                     node = cluster.tree.index[hold.node]
                     for resource, amount in self._held(hold, node).items():
-                        self._add(alloc.queue, resource, cluster.first_pool[node], amount)
+                        self._add(queue, resource, cluster.first_pool[node], amount)
 
     def __bool__(self) -> bool:
         return bool(self.caps)

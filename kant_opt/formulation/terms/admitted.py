@@ -15,6 +15,5 @@ def admitted(v: Vars) -> dict[str, tuple[Terms, int]]:
     for k, part in enumerate(v.parts):
         terms = found[part.job.priority]
         for n, var in v.pods[k].items():
-            if milli := v.gpu_milli(k, n):
-                terms[var] = milli
+            terms[var] = max(1, v.gpu_milli(k, n))  # a pod without GPUs is worth one thousandth
     return {f"admitted[{priority}]": (terms, 0) for priority, terms in found.items()}
