@@ -336,7 +336,7 @@ def test_admitted_pod_by_pod(case: tuple[Request, Placement]) -> None:
             memory = nodes[p.node].gpu_memory_mib
             mib = ceil(Fraction(1000 * (podset.gpu_memory_mib or 0), memory)) if memory else 1000
             total[jobs[job.job].priority] += p.count * (
-                mib if podset.gpu_memory_mib else podset.gpu_milli or 1000 * podset.gpus
+                mib if podset.gpu_memory_mib else podset.gpu_milli or 1000 * podset.gpus or 1  # none at all counts one
             )
     values = measure(request, where)
     assert {f"admitted[{j.priority}]" for j in request.jobs} == {k for k in values if k.startswith("admitted")}

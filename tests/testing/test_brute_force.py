@@ -197,9 +197,10 @@ def values_of(request: Request, given: Placement) -> dict[str, int]:
 class TestObjectiveByHand:
     """`evaluate` on single placements, counted on paper."""
 
-    def test_given_weights_leave_other_levels_free(self) -> None:
+    def test_levels_without_a_weight_keep_the_usual_one(self) -> None:
+        """One more block at 7, two more racks at 1."""
         request = racks("1|1/1", jobs=[gang("a", 3)], objective=Objective(traffic_weights={"block": 7}))
-        assert values_of(request, placement(a={"r1n1": 1, "r2n1": 1, "r3n1": 1}))["traffic"] == 7
+        assert values_of(request, placement(a={"r1n1": 1, "r2n1": 1, "r3n1": 1}))["traffic"] == 9
 
     def test_all_pairs_on_two_levels(self) -> None:
         """Racks 2, 1 | 1: 6 pairs, 1 inside a rack: 5 x 1; 3 inside a block: 3 x 4."""
