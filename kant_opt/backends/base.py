@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Literal
 
 from kant_opt.backends.placer import Failure, Taken
+from kant_opt.bounds import Bound
 from kant_opt.registry import Registry
 from kant_opt.schema import Limits
 from kant_opt.view import Cluster, Free, Gang, Quotas
@@ -22,6 +23,8 @@ class Answer:
 
     taken: list[tuple[Gang, list[Taken]]] = field(default_factory=list)
     failed: list[tuple[Gang, Failure]] = field(default_factory=list)
+    bounds: dict[str, Bound] = field(default_factory=dict)
+    """What the backend proved, per objective level up to the first whose value is not proven."""
     limit_hit: str = ""
     notes: list[str] = field(default_factory=list)
 

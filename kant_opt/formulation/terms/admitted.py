@@ -8,7 +8,7 @@ from kant_opt.formulation.vars import Terms, Vars
 
 @TERMS.register("admitted")
 def admitted(v: Vars) -> dict[str, tuple[Terms, int]]:
-    """Return thousandths of GPUs per class of the request's jobs, highest first."""
+    """Return thousandths of GPUs per class of the request's jobs, highest first; a pod without GPUs counts 1."""
     found: dict[int, Terms] = {}
     for priority in sorted({job.priority for job in v.cluster.request.jobs}, reverse=True):
         found[priority] = {}

@@ -1,0 +1,150 @@
+"""Processes of their own for solvers: one that hangs is killed, one that crashes takes nobody along.
+
+They also keep apart what does not load together: OR-Tools brings a HiGHS of its own, and where highspy's is loaded
+first (or second), one of the two fails to import. A worker stays for the next call, so that its imports are paid once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from queue import SimpleQueue
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Thread
+from typing import IO, Any
+
+_START = "import sys; from kant_opt.backends.worker import _serve; _serve(sys.argv[1:])"
+_idle: dict[tuple[str, ...], list[Worker]] = {}
+
+
+class WorkerDied(Exception):
+    """The process ended before it answered: it crashed, ran out of memory or was killed."""
+
+
+class Worker:
+    """One process that runs functions one at a time; `modules` are what it imports first."""
+
+    def __init__(self, modules: tuple[str, ...] = ()) -> None:
+        self.modules = modules
+        path = os.pathsep.join(folder or "." for folder in sys.path)
+        self._process = Popen(  # noqa: S603  # our own interpreter with a text of our own
+            [sys.executable, "-c", _START, *modules],
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,  # a Ctrl-C of the terminal is ours to hear
+        )
+
+    def call(self, function: Callable[..., Any], *args: Any, on_event: Callable[..., None] | None = None) -> Any:
+        """Return function(*args), run there; both must pickle. `on_event` is told what it emits on the way.
+
+        Raises what it raises as RuntimeError, and WorkerDied.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            pickle.dump((function, args), self._process.stdin, protocol=5)
+            self._process.stdin.flush()
+            while True:
+                kind, what = pickle.load(self._process.stdout)  # noqa: S301  # from a process of our own
+                if kind == "event" and on_event is not None:
+                    on_event(*what)
+                elif kind == "error":
+                    raise RuntimeError(what)
+                elif kind == "answer":
+                    return what
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+            self.kill()
+            raise WorkerDied(f"its process ended with code {self._process.returncode}") from error
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End the process now."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError, ValueError):
+                pipe.close()  # type: ignore[union-attr]  # both are pipes
+
+
+def hire(modules: tuple[str, ...]) -> Worker:
+    """Return a worker that has imported `modules` or is about to: an idle one, or a new one."""
+    idle = _idle.setdefault(modules, [])
+    while idle:
+        worker = idle.pop()
+        if worker.alive:
+            return worker
+    return Worker(modules)
+
+
+def give_back(worker: Worker) -> None:
+    """Keep a worker for the next call, if it lives and one is enough."""
+    idle = _idle.setdefault(worker.modules, [])
+    if worker.alive and not idle:
+        idle.append(worker)
+    else:
+        worker.kill()
+
+
+@atexit.register
+def _dismiss() -> None:
+    for workers in _idle.values():
+        for worker in workers:
+            worker.kill()
+        workers.clear()
+
+
+# -- in the process of the worker ------------------------------------------------------------------
+
+_answers: IO[bytes] | None = None
+
+
+def emit(*event: object) -> None:
+    """Tell the caller something on the way."""
+    if _answers is not None:
+        _send("event", event)
+
+
+def _send(kind: str, what: object) -> None:
+    assert _answers is not None
+    pickle.dump((kind, what), _answers, protocol=5)
+    _answers.flush()
+
+
+def _serve(modules: list[str]) -> None:
+    """Answer calls until the caller is gone. What solvers print goes nowhere: standard output is the caller's pipe."""
+    global _answers
+    _answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+    Thread(target=_listen, args=(calls,), daemon=True).start()
+    for name in modules:
+        with suppress(ImportError):  # said again, and heard, when it is used
+            import_module(name)
+    while True:
+        function, args = calls.get()
+        try:
+            result = function(*args)
+        except BaseException as error:
+            _send("error", f"{type(error).__name__}: {error}")
+        else:
+            _send("answer", result)
+
+
+def _listen(calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]]) -> None:
+    """Take calls from the caller; where it is gone, end at once, also in the middle of one."""
+    while True:
+        try:
+            calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301  # from our own caller
+        except (EOFError, OSError):
+            os._exit(0)
