@@ -108,14 +108,15 @@ class Packing:
         return None
 
     def _children_needed(self, domains: Ints, count: int, depth: int) -> tuple[Ints, Ints]:
-        """Return the fewest children that hold `count` in each domain, and the least room these leave over."""
-        number, over = np.zeros((2, len(domains)), dtype=np.int64)
-        for i, domain in enumerate(domains.tolist()):
-            room = self.room[depth + 1][self.tree.children(depth, domain)]
-            number[i] = np.searchsorted(np.cumsum(np.sort(room)[::-1]), count) + 1
-            if depth + 1 == self.tree.leaf_depth:
-                chosen = tightest_subset(room.tolist(), count, self.site.unit(depth))
-                over[i] = sum(int(room[k]) for k, _ in chosen) - count
+        """Return the fewest children that hold `count` in each domain, and for the domains with the fewest of all the
+        least room that these leave over."""
+        rooms = [self.room[depth + 1][self.tree.children(depth, domain)] for domain in domains.tolist()]
+        number = np.array([np.searchsorted(np.cumsum(np.sort(room)[::-1]), count) + 1 for room in rooms])
+        over = np.zeros(len(domains), dtype=np.int64)
+        if depth + 1 == self.tree.leaf_depth:
+            for i in np.flatnonzero(number == number.min()).tolist():
+                chosen = tightest_subset(rooms[i].tolist(), count, self.site.unit(depth))
+                over[i] = sum(int(rooms[i][k]) for k, _ in chosen) - count
         return number, over
 
     def _better_nodes(self) -> Mask | None:
@@ -167,7 +168,8 @@ class Packing:
             yield run.start + i, number
 
     def _fill_nodes(self, count: int, run: slice) -> Iterator[tuple[int, int]]:
-        """Yield (node, pods) inside one leaf: better nodes first, of these the fullest first."""
+        """Yield (node, pods) inside one leaf: first where they strand the fewest GPUs for lack of CPU, then better nodes,
+        of these the fullest first."""
         room = self.room[self.tree.node_depth][run]
         nodes = np.flatnonzero(room)
         if self.innermost == self.tree.node_depth:
@@ -177,15 +179,17 @@ class Packing:
             return
         if not self.part.shape.uses_gpu:
             plain = nodes[self.free.capacity[run][nodes] == 0]
-            if count > 1 and int(room[plain].sum()) >= count:  # nodes without GPUs hold them all: the fewest of these
+            if count > 1 and int(room[plain].sum()) >= count:  # the fewest nodes without GPUs
                 for i, number in tightest_subset(room[plain].tolist(), count, 1):
                     yield run.start + int(plain[i]), number
                 return
         free = self.free
+        stranded = free.stranded(self.part.shape, nodes + run.start)
         keys = [free.spare[run][nodes], room[nodes], free.cpu[run][nodes], free.memory[run][nodes]]
         better = self._better_nodes()
         if better is not None:
             keys.insert(0, (~better[run][nodes]).astype(np.int64))
+        keys.insert(0, stranded)
         order = np.lexsort(tuple(reversed(keys)))
         for i in nodes[order].tolist():
             number = min(count, int(room[i]))

@@ -7,14 +7,14 @@ are read: the GPUs admitted per class are fixed when traffic is bounded, and so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
 
 import numpy as np
 
-from kant_opt.schema import TermName
-from kant_opt.view import Free, Gang, Ints, Mask, capacities, domain_counts
+from kant_opt.schema import Job, TermName
+from kant_opt.view import Free, Gang, Ints, Mask, Part, capacities, domain_counts
 
 _BITS = 20_000_000
 """Largest table of amounts that a subset sum may use."""
@@ -42,6 +42,8 @@ class Facts:
     values: dict[str, int]
     traffic_weights: Sequence[int]
     """Per depth, 0 at depth 0 and at the node."""
+    known: dict[tuple[object, ...], int] = field(default_factory=dict)
+    """Least traffic of jobs of one kind, found once."""
 
     @cached_property
     def settled(self) -> bool:
@@ -171,26 +173,37 @@ def _cheapest_set(facts: Facts, priority: int, value: int) -> int:
 
 def least_traffic(facts: Facts, gang: Gang) -> int:
     """Return a lower bound on a gang's traffic: per job and level the fewest domains by largest room."""
-    weights = facts.traffic_weights
     total = 0
     for job in gang.jobs:
         parts = [p for p in gang.parts if p.job is job]
         if job.communication == "none" or not any(p.least for p in parts):
             continue
-        rooms = [capacities(facts.free, p) for p in parts]
-        for depth, weight in enumerate(weights):
-            if not weight:
-                continue
-            alive = sum(domain_counts(facts.free.cluster.tree, p.living, depth) for p in parts)
-            room = np.sum([r[depth] for r in rooms], axis=0)
-            count = sum(p.least for p in parts)
-            if job.communication == "ring":
-                domains = _fewest_domains(room, np.asarray(alive), count)
-                for part, part_room in zip(parts, rooms, strict=True):
-                    domains = max(domains, _fewest_domains(part_room[depth], np.asarray(alive), part.least))
-                total += weight * (domains - 1)
-            else:
-                total += weight * _fewest_crossing_pairs(room + alive, count + int(np.sum(alive)))
+        alike = (job.communication, *((p.shape, id(p.eligible), p.least, p.target, p.slices, p.spread) for p in parts))
+        if any(p.living for p in parts):
+            total += _least_traffic(facts, job, parts)
+        else:
+            if alike not in facts.known:
+                facts.known[alike] = _least_traffic(facts, job, parts)
+            total += facts.known[alike]
+    return total
+
+
+def _least_traffic(facts: Facts, job: Job, parts: list[Part]) -> int:
+    total = 0
+    rooms = [capacities(facts.free, p) for p in parts]
+    for depth, weight in enumerate(facts.traffic_weights):
+        if not weight:
+            continue
+        alive = np.sum([domain_counts(facts.free.cluster.tree, p.living, depth) for p in parts], axis=0)
+        room = np.sum([r[depth] for r in rooms], axis=0)
+        count = sum(p.least for p in parts)
+        if job.communication == "all_to_all":
+            total += weight * _fewest_crossing_pairs(room + alive, count + int(alive.sum()))
+            continue
+        domains = _fewest_domains(room, alive, count)
+        for part, part_room in zip(parts, rooms, strict=True):
+            domains = max(domains, _fewest_domains(part_room[depth], alive, part.least))
+        total += weight * (domains - 1)
     return total
 
 

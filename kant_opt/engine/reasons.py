@@ -21,6 +21,7 @@ class Explainer:
         self.cluster, self.after, self.work = cluster, after, work
         self.before = Free(cluster)
         self._verdicts: dict[int, Failure | None] = {}
+        self._jobs_on: dict[int, dict[int, list[str]]] = {}
 
     @cached_property
     def empty(self) -> Free:
@@ -170,9 +171,19 @@ class Explainer:
         lacking = np.flatnonzero(could & (free.slots(part.shape, part.eligible)[run] == 0)) + run.start
         found = []
         for node in lacking[:_BLOCKERS].tolist():
-            jobs = [job for job, held in sorted(free.pods_of.items()) if node in held]
+            jobs = self._holders(free).get(node, [])
             found.append(f"{tree.names[node]} ({', '.join(jobs[:3]) or 'in use'})")
         return tuple(found)
+
+    def _holders(self, free: Free) -> dict[int, list[str]]:
+        """Return the jobs with pods on each node, sorted by name. `free` does not change while it is explained."""
+        if id(free) not in self._jobs_on:
+            jobs_on: dict[int, list[str]] = {}
+            for job, held in sorted(free.pods_of.items()):
+                for node in held:
+                    jobs_on.setdefault(node, []).append(job)
+            self._jobs_on[id(free)] = jobs_on
+        return self._jobs_on[id(free)]
 
     # -- the sentence ----------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class Session:
         if isinstance(taken, str):
             return None
         self._jobs[job.name] = (gang, taken)
-        self._cluster.keep_away_from(job)
+        self._cluster.note(job)
         return placed_job(self._cluster, job.name, taken)
 
     def explain(self, job: Job) -> Reason | None:

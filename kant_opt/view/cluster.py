@@ -68,13 +68,22 @@ class Cluster:
         self.first_pool = [node.pools[0] for node in self.nodes]
         self.keeping_away: list[Job] = []
         """Jobs with rules towards other jobs."""
+        self.asked_cpu, self.asked_gpu_milli = 0, 0
+        """What the GPU pods of all jobs seen ask for in all: thousandths of CPUs and of GPUs."""
         for job in request.jobs:
-            self.keep_away_from(job)
+            self.note(job)
+        self.exclusive = [alloc for alloc in request.allocations if alloc.exclusive_level]
+        """Running jobs that keep domains for themselves."""
         self._dealt: dict[tuple[bytes, int], tuple[tuple[int, ...], ...]] = {}
         self._masks: dict[tuple[object, ...], Mask] = {}
 
-    def keep_away_from(self, job: Job) -> None:
-        """Note a job's rules towards other jobs, if it has any."""
+    def note(self, job: Job) -> None:
+        """Take note of a job: its rules towards other jobs, and the CPU its pods ask for per GPU."""
+        for podset in job.podsets:
+            gpu_milli = 1000 * podset.gpus or podset.gpu_milli or 0
+            if gpu_milli:
+                self.asked_cpu += podset.count * podset.cpu_milli
+                self.asked_gpu_milli += podset.count * gpu_milli
         if job.exclusive_level or any(rule.jobs for rule in job.apart):
             self.keeping_away.append(job)
 

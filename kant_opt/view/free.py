@@ -12,7 +12,7 @@ from kant_opt.view.cluster import NOT_COUNTED, Cluster, Shape
 from kant_opt.view.tree import Ints, Mask
 
 GpuIndices = tuple[int, ...]
-_MANY = 1 << 40  # slots of a node that limits nothing
+_MANY = 1 << 32  # slots of a node that limits nothing, and as much CPU as matters
 
 
 class Free:
@@ -227,9 +227,28 @@ class Free:
         broken: Mask = self.is_used() & (self.spare > 0) & self.cluster.schedulable
         return broken
 
-    def holders(self, nodes: Mask) -> list[str]:
-        """Return the names of the jobs with a pod on any of `nodes`, sorted."""
-        return sorted(job for job, held in self.pods_of.items() if any(nodes[n] for n in held))
+    def stranded(self, shape: Shape, nodes: Ints) -> Ints:
+        """Return GPU thousandths that one pod of `shape` more would strand on each of `nodes`, fewer than 0 if it frees
+        some: GPUs are stranded where the node's free CPU is less than the jobs seen ask for along with them.
+
+        0 where CPU is not counted or not asked for.
+        """
+        cluster = self.cluster
+        if not cluster.asked_cpu:
+            return np.zeros(len(nodes), dtype=np.int64)
+        unit = cluster.unit[nodes]
+        gpus = self.spare[nodes] * 1000 // unit
+        taken = 1000 * shape.gpus or shape.milli or 1_000_000 * shape.mib // unit
+
+        def more_than_cpu_serves(gpu_milli: Ints, cpu: Ints) -> Ints:
+            beyond: Ints = np.maximum(
+                0, gpu_milli - np.minimum(cpu, _MANY) * cluster.asked_gpu_milli // cluster.asked_cpu
+            )
+            return beyond
+
+        cpu = self.cpu[nodes]
+        change: Ints = more_than_cpu_serves(gpus - taken, cpu - shape.cpu) - more_than_cpu_serves(gpus, cpu)
+        return change
 
 
 def _cpus(milli: int) -> str:

@@ -78,7 +78,7 @@ def _rules_towards_others(free: Free, gang: Gang) -> list[tuple[int, list[str], 
                 found.append((tree.depth(rule.level), [other.name], False))
         if other.exclusive_level:
             found.append((tree.depth(other.exclusive_level), [other.name], False))
-    for alloc in request.allocations:
+    for alloc in free.cluster.exclusive:
         if alloc.exclusive_level and alloc.job not in own:
             found.append((tree.depth(alloc.exclusive_level), [alloc.job], False))
     for group in request.groups:
