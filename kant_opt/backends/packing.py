@@ -168,7 +168,7 @@ class Packing:
             yield run.start + i, number
 
     def _fill_nodes(self, count: int, run: slice) -> Iterator[tuple[int, int]]:
-        """Yield (node, pods) inside one leaf: first where they strand the fewest GPUs for lack of CPU, then better nodes,
+        """Yield (node, pods) inside one leaf: where they strand the fewest GPUs for lack of CPU, then better nodes,
         of these the fullest first."""
         room = self.room[self.tree.node_depth][run]
         nodes = np.flatnonzero(room)
