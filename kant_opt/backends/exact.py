@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
@@ -16,7 +16,7 @@ from kant_opt.backends.cpsat import CpSat
 from kant_opt.backends.ebinpack import EBinpack
 from kant_opt.backends.milp import Cbc, Highs
 from kant_opt.backends.placer import Placer, Taken
-from kant_opt.backends.solver import Effort, Fixed, RawAnswer, Solver, Stop, checked, within
+from kant_opt.backends.solver import ENDED, Effort, Fixed, RawAnswer, Solver, Stop, checked, within
 from kant_opt.backends.worker import Worker, emit, give_back, hire
 from kant_opt.bounds import Bound, Facts, counting_bounds
 from kant_opt.errors import InputError
@@ -28,8 +28,8 @@ log = logging.getLogger("kant_opt")
 
 MOST_PODS_VARIABLES = 400_000
 """Podsets x nodes with room beyond which no per-node program is built."""
-_PER_VARIABLE_S = 100e-6
-"""Seconds that a variable costs in building and handing over the program, roughly and rather too many."""
+_PER_VARIABLE_S = 20e-6
+"""Seconds that a variable costs until the program is built and handed over, roughly and rather too many."""
 _KEPT_BACK = 0.1
 """Share of the time left that is kept for what comes after the search: verifying, measuring, explaining."""
 _STATES_PER_WORK = 1_000_000
@@ -37,7 +37,9 @@ _STATES_PER_WORK = 1_000_000
 _WORKERS_UNDER_A_CLOCK = 8
 _START_S = 0.3
 _PATIENCE_S = 0.03
-"""How long a solver may overrun the time it was given before it is ended."""
+"""How long after its time a solver is ended, and waited for then."""
+_OVERRUN = 0.05
+"""Share of its time by which a solver is told to stop earlier: most look at the clock now and then only."""
 
 
 class Exact(Backend):
@@ -73,6 +75,7 @@ class Exact(Backend):
         why = _too_large(task, time) if worker or not self.apart else "no time to start a solver"
         if why:
             answer.notes.append(f"{self.name}: {why}; the answer is the greedy one")
+            answer.limit_hit = answer.limit_hit or ("size" if time.end is None else "deadline")
         else:
             _Search(self, solver, worker, task, placer, time, answer).run()
         for _, taken in answer.taken:
@@ -157,6 +160,8 @@ class _Search:
             value = value_of(level, self.best)
             if trusted and (bound is None or bound.value != value) and not self.time.is_up:
                 raw = self._ask(level, more_to_come=i + 1 < len(self.program.levels))
+                if raw.word != "OPTIMAL":
+                    self.answer.limit_hit = self.answer.limit_hit or ("work" if self.time.end is None else "deadline")
                 trusted = self._believed(raw)
                 if raw.values is not None and self._better(level, raw):
                     self.best, improved = self._tidy(raw.values), True
@@ -171,7 +176,7 @@ class _Search:
                     f"{self.name}: {level.name} is not proven, so later levels have no bound by it"
                 )
             self.fixed.append((level, value))
-        if self.time.is_up:
+        if self.time.is_up and not proven:
             self.answer.limit_hit = self.answer.limit_hit or "deadline"
         if improved:
             self._adopt()
@@ -218,8 +223,9 @@ class _Search:
             if self.worker is None:
                 return self.solver.solve(self.program, level, fixed, effort, hint, on_event, stop)
             stop.when_asked(self.worker.kill)
+            until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
             answer = self.worker.call(
-                _solve_there, self.solver, self.program, level, fixed, effort, hint, on_event=on_event
+                _solve_there, self.solver, self.program, level, fixed, effort, until, hint, on_event=on_event
             )
             assert isinstance(answer, RawAnswer)
             return answer
@@ -228,13 +234,13 @@ class _Search:
         return checked(self.program, level, fixed, within(seconds, ask, patience=_PATIENCE_S))
 
     def _believed(self, raw: RawAnswer) -> bool:
-        """Note what went wrong; return whether the solver is to be asked again."""
+        """Note what went wrong; return whether the solver is to be asked about further levels."""
         note = raw.note
         if raw.word == "INFEASIBLE":
             note = "says that nothing is possible, which the answer at hand disproves"
         if note:
             self.answer.notes.append(f"{self.name}: {note}")
-        return not note
+        return not note or note == ENDED
 
     def _better(self, level: Level, raw: RawAnswer) -> bool:
         assert raw.value is not None
@@ -288,9 +294,17 @@ class _Search:
 
 
 def _solve_there(
-    solver: Solver, program: Program, level: Level, fixed: Fixed, effort: Effort, hint: list[int]
+    solver: Solver,
+    program: Program,
+    level: Level,
+    fixed: Fixed,
+    effort: Effort,
+    until: float | None,
+    hint: list[int],
 ) -> RawAnswer:
-    """Solve in the worker's process."""
+    """Solve in the worker's process, whose start and imports may have used up some of the time."""
+    if until is not None:
+        effort = replace(effort, seconds=max(0.0, until - monotonic()))
     return solver.solve(program, level, fixed, effort, hint, emit, Stop())
 
 

@@ -22,6 +22,8 @@ log = logging.getLogger("kant_opt")
 Word = Literal["OPTIMAL", "FEASIBLE", "INFEASIBLE", "UNKNOWN"]
 Fixed = Sequence[tuple[Level, int]]
 """Levels that may not become worse than the value beside them."""
+ENDED = "did not stop in time and was ended"
+"""The note of a solver whose process was killed at the end of its time."""
 OnEvent = Callable[[str, int], None]
 """Told ("incumbent" | "bound", value of the level) while a solver works; from a thread of the solver's."""
 
@@ -185,7 +187,7 @@ def within(seconds: float | None, ask: Callable[[Stop], RawAnswer], *, patience:
         try:
             found.append(ask(stop))
         except Exception as error:  # whatever a solver throws, the answer at hand stands
-            log.warning("solver failed", exc_info=True)
+            log.info("solver failed", exc_info=True)
             found.append(RawAnswer("UNKNOWN", note=f"failed: {type(error).__name__}: {error}"))
 
     thread = Thread(target=run, name="kant_opt solver", daemon=True)
@@ -199,6 +201,7 @@ def within(seconds: float | None, ask: Callable[[Stop], RawAnswer], *, patience:
     except KeyboardInterrupt:
         stop.ask()
         raise
-    if found:
+    if found and not (stop.asked and found[0].values is None):
         return found[0]
-    return RawAnswer("UNKNOWN", seconds=monotonic() - started, note="did not stop in time and was left behind")
+    note = ENDED if found else "did not stop in time and was left behind"
+    return RawAnswer("UNKNOWN", seconds=monotonic() - started, note=note)

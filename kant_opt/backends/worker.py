@@ -27,13 +27,19 @@ class WorkerDied(Exception):
 
 
 class Worker:
-    """One process that runs functions one at a time; `modules` are what it imports first."""
+    """One process that runs functions one at a time; `modules` are what it imports first.
+
+    Where it ended, the next call starts it anew.
+    """
 
     def __init__(self, modules: tuple[str, ...] = ()) -> None:
         self.modules = modules
+        self._start()
+
+    def _start(self) -> None:
         path = os.pathsep.join(folder or "." for folder in sys.path)
         self._process = Popen(  # noqa: S603  # our own interpreter with a text of our own
-            [sys.executable, "-c", _START, *modules],
+            [sys.executable, "-c", _START, *self.modules],
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
@@ -46,6 +52,8 @@ class Worker:
 
         Raises what it raises as RuntimeError, and WorkerDied.
         """
+        if not self.alive:
+            self._start()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:

@@ -1,0 +1,193 @@
+"""Solvers that hang, crash or lie: the greedy answer stands, in time, with a note of what happened."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from kant_opt.backends import BACKENDS, Answer, Deadline, Task
+from kant_opt.backends.exact import Exact
+from kant_opt.backends.solver import Effort, Fixed, OnEvent, RawAnswer, Solver, Stop, settle, within
+from kant_opt.backends.worker import Worker, WorkerDied
+from kant_opt.engine.place import to_placement
+from kant_opt.fabric import build_fabric
+from kant_opt.formulation.program import Level, Program
+from kant_opt.metrics import measure
+from kant_opt.schema import Request
+from kant_opt.testing.builders import gang, racks
+from kant_opt.verify import verify
+from kant_opt.view import Cluster, Free, Quotas, compile_gangs
+
+# Racks of 2, 3 and 1 free nodes, gangs of 3, 2 and 1: a perfect fit, in the order that the greedy takes. With
+# `counting` off a solver is asked all the same.
+REQUEST = racks("1,1|1,1,1|1", jobs=[gang("a", 3), gang("b", 2), gang("c", 1)])
+GREEDY = {"admitted[0]": 6000, "traffic": 0, "broken_nodes": 0, "broken_leaves": 0}
+
+Behave = Callable[[Program, Level, Sequence[int] | None], RawAnswer]
+
+
+@dataclass
+class Fake(Solver):
+    """Does what it is told to."""
+
+    behave: Behave
+    name = "fake"
+
+    def solve(
+        self,
+        program: Program,
+        level: Level,
+        fixed: Fixed,
+        effort: Effort,
+        hint: Sequence[int] | None,
+        on_event: OnEvent,
+        stop: Stop,
+    ) -> RawAnswer:
+        return self.behave(program, level, hint)
+
+
+def solve(behave: Behave, deadline_ms: int | None = None, request: Request = REQUEST) -> tuple[Answer, dict[str, int]]:
+    cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
+    free, quotas = Free(cluster), Quotas(cluster)
+    task = Task(cluster, free, quotas, compile_gangs(cluster), "batch", request.limits, Deadline(deadline_ms))
+    answer = Exact("fake", lambda: Fake(behave), apart=False, counting=False).solve(task)
+    placement = to_placement(cluster, answer)
+    assert verify(request, placement) == ()
+    return answer, measure(request, placement)
+
+
+def crash(*_: object) -> RawAnswer:
+    raise MemoryError("no more")
+
+
+def lie_infeasible(*_: object) -> RawAnswer:
+    return RawAnswer("INFEASIBLE")
+
+
+def wrong_point(program: Program, level: Level, hint: Sequence[int] | None) -> RawAnswer:
+    return RawAnswer("OPTIMAL", [1] * len(program.names), value=10**9, bound=10**9)
+
+
+def too_short(program: Program, level: Level, hint: Sequence[int] | None) -> RawAnswer:
+    return RawAnswer("OPTIMAL", [], value=10**9, bound=10**9)
+
+
+def crossed_bound(program: Program, level: Level, hint: Sequence[int] | None) -> RawAnswer:
+    return RawAnswer("OPTIMAL", list(hint or ()), bound=-1 if level.sense == "max" else 1)
+
+
+@pytest.mark.parametrize(
+    ("behave", "told"),
+    [
+        (crash, "MemoryError: no more"),
+        (lie_infeasible, "nothing is possible"),
+        (wrong_point, "breaks row"),
+        (too_short, "off in length"),
+        (crossed_bound, "beaten by its own point"),
+    ],
+)
+def test_the_greedy_answer_stands_and_a_note_says_why(behave: Behave, told: str) -> None:
+    answer, values = solve(behave)
+    assert values == GREEDY
+    assert any(told in note for note in answer.notes), answer.notes
+    assert all(bound.source != "fake" for bound in answer.bounds.values()), "nothing that it said counts"
+
+
+def test_a_claimed_value_is_not_read_but_computed() -> None:
+    def boast(program: Program, level: Level, hint: Sequence[int] | None) -> RawAnswer:
+        return RawAnswer("OPTIMAL", list(hint or ()), value=10**9, bound=None)
+
+    answer, values = solve(boast)
+    assert values == GREEDY
+    assert not answer.bounds
+
+
+def test_what_an_honest_solver_proves_is_kept() -> None:
+    def honest(program: Program, level: Level, hint: Sequence[int] | None) -> RawAnswer:
+        return RawAnswer("OPTIMAL", list(hint or ()), bound=GREEDY[level.name])
+
+    answer, _ = solve(honest)
+    assert {name: bound.value for name, bound in answer.bounds.items()} == GREEDY
+    assert answer.notes == []
+
+
+def test_bounds_end_with_the_first_level_that_is_not_proven() -> None:
+    # Later bounds hold only for the values before them; admitted could be better than what they were proven for.
+    def second_only(program: Program, level: Level, hint: Sequence[int] | None) -> RawAnswer:
+        bound = 7000 if level.name == "admitted[0]" else GREEDY[level.name]
+        return RawAnswer("FEASIBLE", list(hint or ()), bound=bound)
+
+    answer, _ = solve(second_only)
+    assert {name: bound.value for name, bound in answer.bounds.items()} == {"admitted[0]": 7000}
+    assert any("admitted[0] is not proven" in note for note in answer.notes)
+
+
+def test_a_solver_that_hangs_is_left_behind() -> None:
+    def hang(*_: object) -> RawAnswer:
+        time.sleep(5)
+        return RawAnswer("UNKNOWN")
+
+    started = time.monotonic()
+    answer, values = solve(hang, deadline_ms=600)
+    assert time.monotonic() - started < 3, "it slept for five seconds"
+    assert values == GREEDY
+    assert any("left behind" in note for note in answer.notes), answer.notes
+
+
+def test_words_count_for_nothing_where_numbers_do_not_bear_them_out() -> None:
+    assert settle("OPTIMAL", 5, 6) == "FEASIBLE"
+    assert settle("FEASIBLE", 5, 5) == "OPTIMAL"
+    assert settle("kObjectiveTarget", None, 5) == "UNKNOWN"
+    assert settle("OPTIMAL", None, None) == "UNKNOWN"
+    assert settle("INFEASIBLE", None, None) == "INFEASIBLE"
+
+
+# -- the process of its own ------------------------------------------------------------------------
+
+
+def test_a_worker_answers_and_passes_errors_on() -> None:
+    worker = Worker()
+    try:
+        assert worker.call(divmod, 7, 2) == (3, 1)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            worker.call(divmod, 7, 0)
+        assert worker.call(divmod, 8, 2) == (4, 0), "an error does not end it"
+    finally:
+        worker.kill()
+
+
+def test_a_worker_that_crashes_takes_nobody_along() -> None:
+    worker = Worker()
+    with pytest.raises(WorkerDied):
+        worker.call(os.abort)
+    assert not worker.alive
+
+
+def test_a_worker_that_hangs_is_killed_in_time() -> None:
+    worker = Worker()
+
+    def ask(stop: Stop) -> RawAnswer:
+        stop.when_asked(worker.kill)
+        worker.call(time.sleep, 60)
+        return RawAnswer("UNKNOWN")
+
+    started = time.monotonic()
+    raw = within(0.2, ask)
+    assert time.monotonic() - started < 10, "it slept for a minute"
+    assert raw.word == "UNKNOWN"
+    assert raw.note == "did not stop in time and was ended"
+    assert not worker.alive
+
+
+@pytest.mark.parametrize("name", ["cp-sat", "milp", "milp-cbc"])
+@pytest.mark.parametrize("deadline_ms", [1, 50, 1000])
+def test_an_answer_comes_within_any_deadline(name: str, deadline_ms: int) -> None:
+    cluster = Cluster(REQUEST, build_fabric(REQUEST.fabric, REQUEST.nodes))
+    free, quotas = Free(cluster), Quotas(cluster)
+    task = Task(cluster, free, quotas, compile_gangs(cluster), "batch", REQUEST.limits, Deadline(deadline_ms))
+    answer = BACKENDS[name].solve(task)
+    assert verify(REQUEST, to_placement(cluster, answer)) == ()
