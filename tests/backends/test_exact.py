@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from kant_opt.backends import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.exact import Exact
@@ -28,6 +28,7 @@ def calm(examples: int) -> settings:
         deadline=None,
         derandomize=True,
         max_examples=examples,
+        phases=[phase for phase in Phase if phase is not Phase.explain],  # tracing costs more than solving
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import DataObject, data
 
 from kant_opt.fabric import build_fabric
@@ -17,7 +17,8 @@ from kant_opt.view import Cluster, Free, compile_gangs
 CALM = settings(
     deadline=None,
     derandomize=True,
-    max_examples=100,
+    max_examples=200,
+    phases=[phase for phase in Phase if phase is not Phase.explain],  # tracing costs more than the test
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
