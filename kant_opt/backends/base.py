@@ -36,6 +36,11 @@ class Deadline:
         self.at = None if after_ms is None else monotonic() + after_ms / 1000
 
     @property
+    def seconds_left(self) -> float | None:
+        """Seconds until then, not below 0; None without a deadline."""
+        return None if self.at is None else max(0.0, self.at - monotonic())
+
+    @property
     def passed(self) -> bool:
         return self.at is not None and monotonic() >= self.at
 

@@ -1,5 +1,6 @@
-"""Values that no placement can beat, proven by counting; solvers add theirs later."""
+"""Values that no placement can beat, proven without a solver or whatever a solver says."""
 
-from kant_opt.bounds.counting import Bound, Facts, counting_bounds
+from kant_opt.bounds.counting import Bound, Facts, counting_bounds, least_traffic
+from kant_opt.bounds.rents import Market, markets
 
-__all__ = ["Bound", "Facts", "counting_bounds"]
+__all__ = ["Bound", "Facts", "Market", "counting_bounds", "least_traffic", "markets"]

@@ -47,8 +47,12 @@ class Facts:
 
     @cached_property
     def settled(self) -> bool:
-        """Whether the set of admitted gangs is the only one there can be."""
-        return len(self.possible) == len(self.admitted)
+        """Whether the admitted gangs are the only set that reaches these values: of each class all or none."""
+        return all(
+            not value or value == sum(worth for worth, _ in self.by_class.get(int(name[9:-1]), []))
+            for name, value in self.values.items()
+            if name.startswith("admitted[")
+        )
 
     @cached_property
     def open_nodes(self) -> Mask:

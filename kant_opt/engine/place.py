@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 
 from kant_opt.backends import BACKENDS, Answer, Backend, Deadline, Order, Taken, Task
-from kant_opt.bounds import Bound, Facts, counting_bounds
+from kant_opt.engine.levels import level_values
 from kant_opt.engine.reasons import Explainer
 from kant_opt.errors import BackendUnavailable, WrongAnswer
 from kant_opt.fabric import build_fabric, check_levels
@@ -31,11 +31,19 @@ log = logging.getLogger("kant_opt")
 AUTO = "e-binpack"
 
 
-def place(request: Request, *, backend: str = "auto", order: Order = "batch", limits: Limits | None = None) -> Outcome:
+def place(
+    request: Request,
+    *,
+    backend: str = "auto",
+    order: Order = "batch",
+    limits: Limits | None = None,
+    prove: bool = True,
+) -> Outcome:
     """Place the request's jobs and return a verified outcome.
 
     `backend` is a name in BACKENDS ("auto" picks one), `order` whether gangs are taken by priority and size or as
-    given, `limits` replaces the request's. Never raises for bad luck: what cannot be placed has a reason. Raises
+    given, `limits` replaces the request's. Without `prove` bounds are by counting alone and no solver is loaded for
+    them. Never raises for bad luck: what cannot be placed has a reason. Raises
     InputError or UnknownName for data or names that cannot be meant, WrongAnswer for a bug of ours. About 20 us per
     pod and a pass over the nodes per new pod shape.
 
@@ -64,13 +72,15 @@ def place(request: Request, *, backend: str = "auto", order: Order = "batch", li
     explainer = Explainer(cluster, free, limits.search_states)
     reasons = explainer.explain(answer)
     values = measure(request, placement, fabric)
-    levels = _levels(request, cluster, answer, explainer, values)
+    seconds = 0 if not prove else deadline.seconds_left
+    levels, certificate = level_values(cluster, answer, explainer, values, seconds=seconds)
     return Outcome(
         status=_status(answer, reasons, levels),
         placement=placement,
         levels=levels,
         reasons=reasons,
         flags=tuple(explainer.before.flags),
+        certificate=certificate,
         run=RunRecord(
             backend=chosen.name,
             seconds=round(perf_counter() - started, 4),
@@ -120,36 +130,6 @@ def _backend(name: str) -> Backend:
     if not found.available():
         raise BackendUnavailable(f"backend {found.name!r} is not installed")
     return found
-
-
-def _levels(
-    request: Request, cluster: Cluster, answer: Answer, explainer: Explainer, values: dict[str, int]
-) -> tuple[LevelValue, ...]:
-    facts = Facts(
-        free=explainer.before,
-        possible=[g for g, _ in answer.taken] + [g for g, _ in answer.failed if not explainer.impossible_alone(g)],
-        admitted=[g for g, _ in answer.taken],
-        values=values,
-        traffic_weights=[0, *request.objective.weights_of(cluster.tree.levels[:-1]).values(), 0],
-    )
-    order = request.objective.order
-    bounds = counting_bounds(facts, order)
-    found: list[LevelValue] = []
-    for term in order:
-        for name in [n for n in values if n == term or n.startswith(f"{term}[")]:
-            found.append(_level(name, values[name], bounds.get(name)))
-    return tuple(found)
-
-
-def _level(name: str, value: int, bound: Bound | None) -> LevelValue:
-    sense = "max" if name.startswith("admitted") else "min"
-    return LevelValue(
-        name=name,
-        sense="max" if sense == "max" else "min",
-        value=value,
-        bound=bound.value if bound else None,
-        bound_source=bound.source if bound else "",
-    )
 
 
 def _status(answer: Answer, reasons: tuple[Reason, ...], levels: tuple[LevelValue, ...]) -> Status:

@@ -9,12 +9,15 @@ from kant_opt.schema.node import Gpu, Node
 from kant_opt.schema.objective import Limits, Objective, TermName
 from kant_opt.schema.outcome import (
     CauseCount,
+    Certificate,
     Flag,
     LevelFit,
     LevelValue,
     Outcome,
     Reason,
     ReasonKind,
+    RentMarket,
+    RentTable,
     RunRecord,
     Status,
 )
@@ -28,6 +31,7 @@ __all__ = [
     "Allocation",
     "Apart",
     "CauseCount",
+    "Certificate",
     "FabricSpec",
     "Flag",
     "Frozen",
@@ -50,6 +54,8 @@ __all__ = [
     "Quota",
     "Reason",
     "ReasonKind",
+    "RentMarket",
+    "RentTable",
     "Request",
     "Reservation",
     "RunRecord",

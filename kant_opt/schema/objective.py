@@ -28,9 +28,7 @@ class Objective(Frozen):
 
     def weights_of(self, levels: Sequence[str]) -> dict[str, int]:
         """Return the traffic weight of every level above the node, given outermost first."""
-        return {
-            level: self.traffic_weights.get(level, 4 ** (len(levels) - 1 - i)) for i, level in enumerate(levels)
-        }
+        return {level: self.traffic_weights.get(level, 4 ** (len(levels) - 1 - i)) for i, level in enumerate(levels)}
 
     @model_validator(mode="after")
     def _terms_once(self) -> Self:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from kant_opt.schema.base import Frozen
+from kant_opt.schema.base import Count, Frozen, Integer, Name, PositiveCount
 from kant_opt.schema.placement import Placement
 
 Status = Literal["OPTIMAL", "FEASIBLE", "INFEASIBLE", "UNKNOWN"]
@@ -83,6 +83,33 @@ class Flag(Frozen):
     text: str
 
 
+class RentTable(Frozen):
+    """The rents of the leaves inside one domain, their common parent."""
+
+    domain: tuple[str, ...] = ()
+    """Path of the parent domain; empty: the whole fabric."""
+    rents: tuple[Integer, ...]
+    """rents[x] is the rent of a leaf with x free nodes, in 1 / scale of a unit of traffic; starts at 0, never falls."""
+
+
+class RentMarket(Frozen):
+    """Gangs of whole nodes that compete for the same leaves, and the rents there."""
+
+    jobs: tuple[Name, ...]
+    tables: tuple[RentTable, ...]
+
+
+class Certificate(Frozen):
+    """Why the traffic of any placement of all `markets`' jobs is at least `bound`: see docs/concepts/rents.md.
+
+    Any rents prove a bound, so there is nothing to trust: what they prove is computed again in whole numbers.
+    """
+
+    scale: PositiveCount
+    markets: tuple[RentMarket, ...]
+    bound: Count
+
+
 class RunRecord(Frozen):
     """How the answer came about. Only `seconds` differs between equal runs."""
 
@@ -105,4 +132,6 @@ class Outcome(Frozen):
     levels: tuple[LevelValue, ...] = ()
     reasons: tuple[Reason, ...] = ()
     flags: tuple[Flag, ...] = ()
+    certificate: Certificate | None = None
+    """For the traffic bound, where it is by rents."""
     run: RunRecord

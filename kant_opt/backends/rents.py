@@ -1,0 +1,117 @@
+"""The rents that give the best traffic bound, found by a linear program; bounds.rents says what rents prove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import numpy as np
+
+from kant_opt.backends.lp import Row, maximise
+from kant_opt.bounds.rents import SCALE, Market
+from kant_opt.view import Ints
+
+MOST_ROWS = 400_000
+"""Rows beyond which the program is not built: some five seconds of building and solving."""
+_HIGHEST = 100_000
+
+
+def best_rents(market: Market, seconds: float | None = None) -> list[Ints] | None:
+    """Return rents per kind of the leaves' parents, in 1 / SCALE, for `Market.bound`.
+
+    None where HiGHS is not installed, the program is too large, or the time is up.
+    """
+    if find_spec("highspy") is None or _num_rows(market) > MOST_ROWS:
+        return None
+    program = _Program(market)
+    values = maximise(program.objective, program.rows, _HIGHEST, seconds)
+    if values is None:
+        return None
+    tables = [program.rents[kind] for kind in sorted(program.rents)]
+    return [np.rint(np.array([0.0, *(values[i] for i in table[1:])]) * SCALE).astype(np.int64) for table in tables]
+
+
+def _num_rows(market: Market) -> int:
+    leaf = int(market.free.max(initial=0))
+    kinds = len(list(market.one_of_each(market.tree.leaf_depth - 1)))
+    return kinds * (leaf * leaf // 2 + leaf * market.longest) + market.longest**2 // 4
+
+
+class _Program:
+    """Maximise prices paid less rents; variables 0 .. are rents and prices, index -1 stands for "no nodes: 0"."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+        self.objective: list[int] = []
+        self.rows: list[Row] = []
+        self.rents: dict[int, list[int]] = {}
+        bottom = market.tree.leaf_depth - 1
+        prices: dict[int, list[int]] = {}
+        for depth in range(bottom, -1, -1):
+            below, prices = prices, {}
+            for kind, domain in market.one_of_each(depth):
+                if depth == bottom:
+                    prices[kind] = self._parent_of_leaves(kind, domain)
+                else:
+                    children = market.kinds[depth + 1][market.tree.children(depth, domain)]
+                    prices[kind] = self._outer([below[k] for k in np.unique(children).tolist()], depth, domain)
+            self._sell(depth, list(prices.values()))
+
+    def _var(self, worth: int = 0) -> int:
+        self.objective.append(worth)
+        return len(self.objective) - 1
+
+    def _row(self, terms: list[tuple[int, int]], rhs: int) -> None:
+        self.rows.append((tuple(terms), rhs))
+
+    def _parent_of_leaves(self, kind: int, domain: int) -> list[int]:
+        market = self.market
+        depth = market.tree.leaf_depth - 1
+        free = market.free[market.tree.children(depth, domain)]
+        alike = int((market.kinds[depth] == kind).sum())
+        count = Counter(free.tolist())
+        most = int(free.max(initial=0))
+        rents = [-1, *(self._var(-alike * count[x]) for x in range(1, most + 1))]
+        self.rents[kind] = rents
+        prices = self._prices(depth, domain)
+        for x in range(2, most + 1):
+            self._row([(rents[x - 1], 1), (rents[x], -1)], 0)
+        for v in range(1, min(most, len(prices) - 1) + 1):
+            self._below_rents(prices[v], v, rents)
+        self._cut(prices, most, market.cut_cost(depth))
+        uncut = Counter(size for _, size, scope in market.sizes if scope == depth + 1 and size <= most)
+        for size, number in uncut.items():  # held by one leaf
+            self._below_rents(self._var(number), size, rents)
+        return prices
+
+    def _outer(self, children: Sequence[list[int]], depth: int, domain: int) -> list[int]:
+        prices = self._prices(depth, domain)
+        for child in children:
+            for v in range(1, min(len(prices), len(child))):
+                self._row([(prices[v], 1), (child[v], -1)], 0)
+        self._cut(prices, max(map(len, children)) - 1, self.market.cut_cost(depth))
+        return prices
+
+    def _prices(self, depth: int, domain: int) -> list[int]:
+        return [-1, *(self._var() for _ in range(min(self.market.longest, self.market.room(depth, domain))))]
+
+    def _below_rents(self, price: int, nodes: int, rents: list[int]) -> None:
+        for x in range(nodes, len(rents)):
+            rest = [(rents[x - nodes], 1)] if x > nodes else []
+            self._row([(price, 1), (rents[x], -1), *rest], 0)
+
+    def _cut(self, prices: list[int], widest: int, cost: int) -> None:
+        for v in range(2, len(prices)):
+            for a in range(1, min(widest, v - 1 if v > widest else v // 2) + 1):
+                rest = [(prices[a], -1), (prices[v - a], -1)] if 2 * a != v else [(prices[a], -2)]
+                self._row([(prices[v], 1), *rest], cost)
+
+    def _sell(self, depth: int, prices: list[list[int]]) -> None:
+        """Add what the gangs pay that one domain of this depth has to hold: the least of its domains' prices."""
+        for size, number in Counter(size for _, size, scope in self.market.sizes if scope == depth).items():
+            offers = [table[size] for table in prices if size < len(table)]
+            if offers:
+                paid = self._var(number)
+                for offer in offers:
+                    self._row([(paid, 1), (offer, -1)], 0)
