@@ -211,7 +211,7 @@ class Placer:
                 self.release(taken)
                 return None
             taken += self._take_all(part, self.strategy.fill(Site(self.free, part, room, used), part.target, *at))
-        if self.quotas and self.quotas.exceeded({job.queue for job in gang.jobs}):
+        if self.quotas and self.quotas.exceeded((t.part, t.node) for t in taken):
             self.release(taken)
             return None
         return taken
@@ -308,7 +308,7 @@ class Placer:
         taken: list[Taken] = []
         for node, k, count, gpus in search.with_gpus(found):
             taken.append(self._take(search.parts[k], node, count, gpus))
-        if self.quotas and self.quotas.exceeded({job.queue for job in gang.jobs}):
+        if self.quotas and self.quotas.exceeded((t.part, t.node) for t in taken):
             self.release(taken)
             return "no_room"
         return taken

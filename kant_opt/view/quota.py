@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -67,9 +68,16 @@ class Quotas:
             for resource, amount in self._per_pod(part, node).items():
                 self._add(part.job.queue, resource, pool, amount * count)
 
-    def exceeded(self, queues: set[str]) -> bool:
-        """Return whether any cap on one of `queues` is exceeded."""
-        return any(cap.usage > cap.cap for cap in self.caps if not cap.queues.isdisjoint(queues))
+    def exceeded(self, pods: Iterable[tuple[Part, int]]) -> bool:
+        """Return whether any cap is exceeded to whose usage one of `pods`, (part, node) and charged already, adds."""
+        over = [cap for cap in self.caps if cap.usage > cap.cap]
+        return any(
+            part.job.queue in cap.queues
+            and cap.pool in ("", self._charged_pool(part, node))
+            and self._per_pod(part, node)[cap.resource]
+            for part, node in (pods if over else ())
+            for cap in over
+        )
 
     def _add(self, queue: str, resource: str, pool: str, amount: int) -> None:
         for cap in self.caps:

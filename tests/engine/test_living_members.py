@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kant_opt.engine import place
-from kant_opt.schema import Allocation, Hold, Job, Outcome, Reservation, Spread
+from kant_opt.schema import Allocation, Hold, Job, Outcome, Queue, Quota, Reservation, Spread
 from kant_opt.testing.builders import gang, podset, racks, running
 
 
@@ -50,3 +50,14 @@ def test_shares_in_mib_may_count_more_than_their_gpu() -> None:
     assert level.value in (1000, 1001)
     assert level.bound is not None
     assert level.bound >= 1001
+
+
+def test_a_quota_used_up_by_others_keeps_out_only_those_who_add_to_it() -> None:
+    """Three GPUs run where the cohort shares two: a pod without GPUs adds nothing to that, one with a GPU does."""
+    queues = (Queue(name="q", cohort="c"), Queue(name="r", cohort="c", quotas=(Quota(guaranteed=2),)))
+    jobs = (gang("cpu", 1, 0, queue="q"), gang("gpu", 1, 1, queue="q"))
+    request = racks("8", jobs=jobs, queues=queues, allocations=(running("old", {"r1n1": 3}, queue="q"),))
+    outcome = place(request)
+    assert outcome.placement is not None
+    assert [job.job for job in outcome.placement.jobs] == ["cpu"]
+    assert [(r.job, r.kind) for r in outcome.reasons] == [("gpu", "quota")]
