@@ -17,7 +17,7 @@ def maximise(
     """Return the values of variables in [0, upper] that maximise the objective, None where HiGHS found none in time."""
     import highspy
 
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
     if seconds is not None:

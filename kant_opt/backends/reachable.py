@@ -260,14 +260,16 @@ class ExactGang:
 
     def _at_most_one(self, sets: tuple[frozenset[int], ...], depth: int, domain: int) -> Mask:
         present = np.zeros(self.size, dtype=np.int64)
+        new = np.zeros(self.size, dtype=bool)
         for members in sets:
+            for i in members & self.position.keys():
+                new |= self._grid(self.position[i]) > 0
             here = np.zeros(self.size, dtype=bool)
             for i in sorted(members):
                 alive = int(self._alive(self.gang.parts[i], depth)[domain])
                 here |= (self._grid(self.position[i]) + alive > 0) if i in self.position else alive > 0
             present += here
-        keep: Mask = present <= 1
-        keep[(0,) * len(self.size)] = True  # nothing new here: what runs already is not ours to judge
+        keep: Mask = (present <= 1) | ~new  # what runs already is not ours to judge
         return keep
 
     # -- from the sets to a placement ------------------------------------------------------------

@@ -246,7 +246,10 @@ def _broken_nodes(facts: Facts, *, fixed: bool) -> Bound:
     spare = np.sort(free.spare[broken] * 1000 // cluster.unit[broken])
     largest = int(spare[-1]) if len(spare) else 0
     small = sum(
-        part.target * part.gpu_milli for gang in facts.possible for part in gang.parts if part.gpu_milli <= largest
+        part.target * part.gpu_milli
+        for gang in facts.possible
+        for part in gang.parts
+        if part.gpu_milli <= largest or part.shape.mib  # counted as up to a whole GPU each
     )
     filled = int(np.searchsorted(np.cumsum(spare), small, side="right"))
     least = len(spare) - filled

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 SUMMARIES = {
-    "e-binpack": "E-Binpack: each gang on the fewest domains, the tightest first; `auto` takes it",
+    "search": "E-Binpack, then ruin and recreate of its whole-node gangs; `auto` for gangs known together",
+    "e-binpack": "E-Binpack: each gang on the fewest domains, the tightest first; `auto` for gangs one by one",
     "e-spread": "E-Spread: inference spread inside its zone, all else E-Binpacked outside it",
     "first-fit": "baseline: the first nodes in order of their paths that have room",
     "best-fit": "baseline: the nodes with the least left over, GPUs and CPUs weighing half each",
     "binpack": "baseline: the nodes used most",
     "spread": "baseline: the emptiest nodes, pods dealt out one by one",
     "random": "baseline: nodes drawn by lot (--seed)",
+    "cp-sat": "exact: OR-Tools CP-SAT on the per-node program, starting from E-Binpack",
+    "milp": "exact: HiGHS through PuLP, the same program",
+    "milp-cbc": "exact: CBC through PuLP, a second opinion",
 }
 
 

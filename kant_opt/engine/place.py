@@ -28,7 +28,8 @@ from kant_opt.verify import verify
 from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
 log = logging.getLogger("kant_opt")
-AUTO = "e-binpack"
+AUTO = {"batch": "search", "online": "e-binpack"}
+"""What `backend="auto"` means: gangs known together may change places, gangs that come one by one may not."""
 
 
 def place(
@@ -41,7 +42,7 @@ def place(
 ) -> Outcome:
     """Place the request's jobs and return a verified outcome.
 
-    `backend` is a name in BACKENDS ("auto" picks one), `order` whether gangs are taken by priority and size or as
+    `backend` is a name in BACKENDS ("auto" picks by AUTO), `order` whether gangs are taken by priority and size or as
     given, `limits` replaces the request's. Without `prove` bounds are by counting alone and no solver is loaded for
     them. Never raises for bad luck: what cannot be placed has a reason. Raises
     InputError or UnknownName for data or names that cannot be meant, WrongAnswer for a bug of ours. About 20 us per
@@ -56,7 +57,7 @@ def place(
     """
     started = perf_counter()
     limits = limits or request.limits
-    chosen = _backend(backend)
+    chosen = _backend(AUTO[order] if backend == "auto" else backend)
     deadline = Deadline(limits.deadline_ms)
     fabric = build_fabric(request.fabric, request.nodes)
     check_levels(request, fabric)
@@ -126,7 +127,7 @@ def _by_podset(taken: list[Taken]) -> list[tuple[str, list[Taken]]]:
 
 
 def _backend(name: str) -> Backend:
-    found = BACKENDS[AUTO if name == "auto" else name]
+    found = BACKENDS[name]
     if not found.available():
         raise BackendUnavailable(f"backend {found.name!r} is not installed")
     return found

@@ -27,6 +27,9 @@ def capacities(free: Free, part: Part, open_nodes: Mask | None = None) -> list[I
         for level, most in part.spread:
             if level == depth:
                 room = np.maximum(0, np.minimum(room, most - domain_counts(tree, part.living, depth)))
+                if not part.living:
+                    whole = next((size for inner, size in part.slices if inner >= depth), 1)
+                    room = room // whole * whole
         if depth in sizes and not part.living:
             room = room // sizes[depth] * sizes[depth]
         found[depth] = room
