@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from kant_opt.backends import BACKENDS
     from kant_opt.engine.place import place
+    from kant_opt.engine.session import Session
     from kant_opt.errors import BackendUnavailable, InputError, KantOptError, UnknownName, WrongAnswer
     from kant_opt.fabric import Fabric, build_fabric, list_topologies, load_topology
     from kant_opt.io import load_placement, read_request, save
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         Allocation,
         Apart,
         CauseCount,
+        Certificate,
         FabricSpec,
         Flag,
         Gpu,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
         Queue,
         Quota,
         Reason,
+        RentMarket,
+        RentTable,
         Request,
         Reservation,
         RunRecord,
@@ -60,14 +64,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "backends": "BACKENDS",
-    "engine": "place",
+    "engine": "Session place",
     "errors": "BackendUnavailable InputError KantOptError UnknownName WrongAnswer",
     "fabric": "Fabric build_fabric list_topologies load_topology",
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
-    "schema": "Allocation Apart CauseCount FabricSpec Flag Gpu Hold Job JobGroup LevelFit LevelValue Limits Link Node "
-    "Objective Outcome PlacedJob PlacedPods Placement PodSet Queue Quota Reason Request Reservation RunRecord Slice "
-    "Spread Switch Taint Together Toleration Zone json_schema parse to_json",
+    "schema": "Allocation Apart CauseCount Certificate FabricSpec Flag Gpu Hold Job JobGroup LevelFit LevelValue Limits Link Node "
+    "Objective Outcome PlacedJob PlacedPods Placement PodSet Queue Quota Reason RentMarket RentTable Request "
+    "Reservation RunRecord Slice Spread Switch Taint Together Toleration Zone json_schema parse to_json",
     "verify": "Violation verify_placement",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -76,6 +80,7 @@ _OTHER_NAMES = {"verify_placement": "verify"}  # `kant_opt.verify` is the packag
 __all__ = [  # noqa: RUF022 - by home, as above
     "__version__",
     "BACKENDS",
+    "Session",
     "place",
     "BackendUnavailable",
     "InputError",
@@ -98,6 +103,7 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "Allocation",
     "Apart",
     "CauseCount",
+    "Certificate",
     "FabricSpec",
     "Flag",
     "Gpu",
@@ -118,6 +124,8 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "Queue",
     "Quota",
     "Reason",
+    "RentMarket",
+    "RentTable",
     "Request",
     "Reservation",
     "RunRecord",

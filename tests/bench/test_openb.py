@@ -82,8 +82,8 @@ def test_the_baselines_reach_what_was_published_for_them(backend: str, published
 
 @needs_trace
 @pytest.mark.slow
-def test_e_binpack_allocates_more_than_best_fit() -> None:
-    """Ours and the published one, whose 93.08 is the mean of ten seeds; no rule is broken on the way."""
-    assert allocated("e-binpack") > max(93.08, allocated("best-fit"))
+def test_e_binpack_allocates_more_than_best_fit_and_than_fgd_as_published() -> None:
+    """Published means of ten seeds: BestFit 93.08, FGD 95.39; no rule is broken on the way."""
+    assert allocated("e-binpack") > max(95.39, allocated("best-fit"))
     found = run("e-binpack", SEEDS[0])
     assert verify(found.arrivals, found.placement, found.fabric) == ()
