@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kant_opt.cli import options
 from kant_opt.cli.guard import UNPLACED
+
+if TYPE_CHECKING:
+    from kant_opt.cli.page import Page
+    from kant_opt.schema import Outcome, Request
 
 
 def verify(
@@ -22,18 +27,22 @@ def verify(
             show_default=False,
         ),
     ],
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="Check the proof of the traffic bound, too; PLACEMENT is an outcome.")
+    ] = False,
     format: options.Format = None,  # noqa: A002 - the option's name
     everything: options.Everything = False,
 ) -> None:
     """Check a placement against every rule.
 
     What it breaks is listed one a line: rule, subject, what is wrong. The placement may come from anywhere.
-    Exit code 0: valid; 1: some rule is broken.
+    Exit code 0: valid; 1: some rule is broken, or the certificate asked for is missing or proves less than it claims.
 
     \b
     Examples:
       kant-opt place cluster/ --json out.json; kant-opt verify cluster/ out.json
       kant-opt verify request.json placement.yaml --all
+      kant-opt verify request.json outcome.json --certificate
     """
     from kant_opt.cli.page import Page
     from kant_opt.cli.text import many
@@ -52,5 +61,34 @@ def verify(
     what = f"{many(len(answer.jobs), 'gang')} with {many(pods, 'pod')}"
     if violations:
         page.line(f"not valid: {many(len(violations), 'violation')} in {what}", "bold red")
+    else:
+        page.line(f"valid: {what} keep all {len(RULES)} rules", "bold green")
+    proven = _certificate_holds(asked, placement, page) if certificate else True
+    if violations or not proven:
         raise typer.Exit(UNPLACED)
-    page.line(f"valid: {what} keep all {len(RULES)} rules", "bold green")
+
+
+def _certificate_holds(request: Request, source: str, page: Page) -> bool:
+    """Say what the certificate in the file proves, or what is wrong with it."""
+    from kant_opt.verify import check_certificate
+
+    outcome = _outcome_in(Path(source))
+    if outcome is None or outcome.certificate is None:
+        page.line("no certificate: the file holds none, so its traffic bound, if any, is not by rents", "bold red")
+        return False
+    check = check_certificate(request, outcome)
+    for fault in page.cut(check.faults):
+        page.line(f"certificate: {fault}")
+    page.more(len(check.faults))
+    page.line(str(check), "bold green" if check.holds else "bold red")
+    return check.holds
+
+
+def _outcome_in(source: Path) -> Outcome | None:
+    """Return the outcome in a file, None where it is a placement alone."""
+    from kant_opt.io import read_text
+    from kant_opt.io.plain import load_data
+    from kant_opt.schema import Outcome, parse
+
+    data = load_data(read_text(source), source.name)
+    return parse(Outcome, data, place=source.name) if isinstance(data, dict) and "status" in data else None

@@ -19,15 +19,21 @@ from kant_opt.io import read_request, save
 from kant_opt.schema import (
     DOCUMENTS,
     Allocation,
+    Certificate,
     FabricSpec,
     Hold,
     Node,
+    Outcome,
     PlacedJob,
     PlacedPods,
     Placement,
+    RentMarket,
+    RentTable,
     Request,
+    RunRecord,
     to_json,
 )
+from kant_opt.testing.builders import gang, placement, racks
 
 Run = Callable[..., Result]
 
@@ -56,6 +62,30 @@ def test_verify_lists_one_violation_a_line(run: Run, request_file: Path, tmp_pat
     assert result.exit_code == 1
     assert sorted(line.split(":")[0] for line in lines) == ["capacity", "gang"]
     assert last == "not valid: 2 violations in 1 gang with 2 pods"
+
+
+def test_verify_with_certificate(run: Run, tmp_path: Path) -> None:
+    """Three gangs of 2 on two racks of 3: 3 is no sum of twos, so one gang is cut."""
+    request = racks("8,8,8|8,8,8", jobs=[gang(f"j{i}", 2, 8) for i in range(3)])
+    at = placement(j0={"r1n1": 1, "r1n2": 1}, j1={"r2n1": 1, "r2n2": 1}, j2={"r1n3": 1, "r2n3": 1})
+    market = RentMarket(jobs=("j0", "j1", "j2"), tables=(RentTable(rents=(0, 0, 1, 1)),))
+    save(request, tmp_path / "request.json")
+    save(at, tmp_path / "placement.json")
+    for bound in (1, 2):
+        certificate = Certificate(scale=1, markets=(market,), bound=bound)
+        outcome = Outcome(status="FEASIBLE", placement=at, certificate=certificate, run=RunRecord(backend="hand"))
+        save(outcome, tmp_path / f"claims-{bound}.json")
+
+    def ends(name: str) -> tuple[int, list[str]]:
+        result = run("verify", tmp_path / "request.json", tmp_path / name, "--certificate")
+        return result.exit_code, result.stdout.splitlines()[1:]
+
+    holds = "certificate holds: traffic is at least 1 for any placement of these 3 gangs (checked in whole numbers)"
+    assert ends("claims-1.json") == (0, [holds])
+    fault = "certificate: these rents prove a traffic of 1, not of 2"
+    assert ends("claims-2.json") == (1, [fault, "certificate does not hold: 1 fault"])
+    code, (told,) = ends("placement.json")
+    assert (code, told.split(":")[0]) == (1, "no certificate")
 
 
 # -- explain ---------------------------------------------------------------------------------------
