@@ -120,6 +120,11 @@ def test_no_rents_count_the_cuts_of_each_gang_alone() -> None:
     assert proven(racks("1,1|1,1|1,1", jobs=[gang("a", 5)]), {}) == 2
 
 
+def test_cuts_between_blocks_and_racks() -> None:
+    """Four nodes in four racks, two a block: three racks more at 1 each and one block more at 4."""
+    assert proven(racks("1|1/1|1", jobs=[gang("a", 4)]), {}) == 3 * 1 + 1 * 4
+
+
 def test_markets_add_up() -> None:
     """Each pool is the case of three gangs of two, and neither gang can use the other's nodes."""
     nodes = tuple(
@@ -174,6 +179,12 @@ def test_nodes_that_no_gang_can_use_are_not_let(name: str) -> None:
     nodes, asks, fields = TO_LET[name]
     request = racks("1,1,1|1,1,1", jobs=[gang(job, 3, **asks) for job in "abc"], **fields)
     assert proven(request, LINEAR) == 9 - nodes
+
+
+def test_a_node_is_let_where_one_gang_may_use_it() -> None:
+    """Node r2n3 is closed to `a` alone."""
+    jobs = [gang("a", 3, not_nodes=("r2n3",)), gang("b", 3), gang("c", 3)]
+    assert proven(racks("1,1,1|1,1,1", jobs=jobs), LINEAR) == 9 - 6
 
 
 def test_what_runs_keeps_others_away_by_its_own_rule() -> None:
