@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb clean
+.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb bench-search clean
 
 demo: $(READY)            ## place the waiting gangs of a real 2,048-node cluster and show the answer
 	$(BIN)/kant-opt place instances/slurm-2048.json.gz; test $$? -le 1  # 1: some gangs have to wait
@@ -35,6 +35,9 @@ bench-slurm: $(READY)     ## the table of docs/benchmarks/slurm.md
 
 bench-openb: $(READY)     ## the tables of docs/benchmarks/openb.md
 	PYTHONPATH=tests $(BIN)/python -m bench.openb_report
+
+bench-search: $(READY)    ## the table of docs/benchmarks/search.md
+	PYTHONPATH=tests $(BIN)/python -m bench.search_report
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -69,9 +69,10 @@ _HOMES = {
     "fabric": "Fabric build_fabric list_topologies load_topology",
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
-    "schema": "Allocation Apart CauseCount Certificate FabricSpec Flag Gpu Hold Job JobGroup LevelFit LevelValue Limits Link Node "
-    "Objective Outcome PlacedJob PlacedPods Placement PodSet Queue Quota Reason RentMarket RentTable Request "
-    "Reservation RunRecord Slice Spread Switch Taint Together Toleration Zone json_schema parse to_json",
+    "schema": "Allocation Apart CauseCount Certificate FabricSpec Flag Gpu Hold Job JobGroup LevelFit LevelValue "
+    "Limits Link Node Objective Outcome PlacedJob PlacedPods Placement PodSet Queue Quota Reason "
+    "RentMarket RentTable Request Reservation RunRecord Slice Spread Switch Taint Together Toleration "
+    "Zone json_schema parse to_json",
     "verify": "Violation verify_placement",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

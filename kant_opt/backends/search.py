@@ -28,6 +28,8 @@ _MOST_GANGS = 60
 """Gangs that one round may take off."""
 _CLOCK = 64
 """Rounds between two looks at the clock."""
+_FIRST_PHASE = 5
+"""Rounds per gang of the first phase."""
 
 
 class RuinAndRecreate(Backend):
@@ -139,21 +141,28 @@ def _bound(task: Task, gangs: list[Gang], items: dict[int, Item], room: Ints) ->
 def ruin_and_recreate(
     leaves: Leaves, items: dict[int, Item], bound: int, rounds: int, seed: int, deadline: Deadline
 ) -> tuple[dict[int, Shares], str]:
-    """Return the shares of the cheapest state met, and the limit that ended the search ("" where it met `bound`)."""
+    """Return the shares of the cheapest state met, and the limit that ended the search ("" where it met `bound`).
+
+    Goes in phases that start warm and cool down, each twice as long as the one before.
+    """
     draw = Random(seed)  # noqa: S311 - repeatable, not secret
     best, best_cost = dict(leaves.shares), leaves.cost
     step = min(w for _, w in leaves.weights)
-    for n in range(rounds):
-        if best_cost <= bound:
-            return best, ""
-        if n % _CLOCK == 0:
-            if deadline.passed:
-                return best, "deadline"
-            split = [k for k, shares in leaves.shares.items() if len(shares) > 1]
-        warmth = step * (1 - n / rounds) + 1e-9
-        _round(leaves, items, split, warmth, draw)
-        if leaves.cost < best_cost:
-            best, best_cost = dict(leaves.shares), leaves.cost
+    length, left = _FIRST_PHASE * len(items), rounds
+    while left > 0 and best_cost > bound:
+        length = min(length, left)
+        for n in range(length):
+            if n % _CLOCK == 0:
+                if deadline.passed:
+                    return best, "deadline"
+                split = [k for k, shares in leaves.shares.items() if len(shares) > 1]
+            _round(leaves, items, split, step * (1 - n / length) + 1e-9, draw)
+            if leaves.cost < best_cost:
+                best, best_cost = dict(leaves.shares), leaves.cost
+                if best_cost <= bound:
+                    break
+        left -= length
+        length *= 2
     return best, "" if best_cost <= bound else "rounds"
 
 

@@ -26,7 +26,10 @@ def tightest_subset(room: Sequence[int], count: int, unit: int = 1) -> Shares:
     """
     order = sorted(range(len(room)), key=lambda i: (-room[i], i))
     number = _fewest([room[i] for i in order], count)
-    if number * len(room) > _WORK or number == 1:
+    if number == 1:
+        return _largest(room, order, number, count)
+    order = _no_more_of_each(room, order, number)
+    if number * len(order) > _WORK:
         return _largest(room, order, number, count)
     return _less([(i, room[i]) for i in _exact(room, order, number, count, unit)], count)
 
@@ -59,6 +62,17 @@ def _fewest(sizes: Sequence[int], count: int) -> int:
         if total >= count:
             return number
     raise ValueError(f"no room for {count} in {total}")
+
+
+def _no_more_of_each(room: Sequence[int], order: list[int], number: int) -> list[int]:
+    """Return `order` with at most `number` entries of equal room: more are never chosen together."""
+    seen: dict[int, int] = {}
+    kept = []
+    for i in order:
+        seen[room[i]] = seen.get(room[i], 0) + 1
+        if seen[room[i]] <= number:
+            kept.append(i)
+    return kept
 
 
 def _largest(room: Sequence[int], order: list[int], number: int, count: int) -> Shares:

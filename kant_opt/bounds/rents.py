@@ -162,15 +162,16 @@ def markets(free: Free, gangs: Sequence[Gang], weights: Sequence[int]) -> list[M
     tree = free.cluster.tree
     if tree.leaf_depth == 0 or not any(weights):
         return []
-    jobs: list[tuple[Mask, tuple[str, int, int]]] = []
+    jobs: dict[bytes, tuple[Mask, list[tuple[str, int, int]]]] = {}
     for gang in gangs:
         for job in gang.jobs:
             found = _whole_nodes(free, gang, job)
             if found is not None:
-                jobs.append(found)
+                mask, entry = found
+                jobs.setdefault(mask.tobytes(), (mask, []))[1].append(entry)
     merged: list[tuple[Mask, list[tuple[str, int, int]]]] = []
-    for mask, entry in jobs:
-        mine, entries = mask.copy(), [entry]
+    for mask, entries in jobs.values():
+        mine = mask.copy()
         apart = []
         for other, others in merged:
             if (other & mine).any():

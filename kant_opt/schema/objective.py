@@ -46,7 +46,7 @@ class Limits(Frozen):
     search_states: PositiveCount = 10_000_000
     """Work limit of the exact search for one gang of mixed shapes, in count vectors looked at;
     ten million take well under a second."""
-    rounds: PositiveCount = 20
+    rounds: PositiveCount = 35
     """Work limit of the backend `search`: rounds of ruin and recreate per gang."""
     workers: PositiveCount = 1
     seed: Count = 0
