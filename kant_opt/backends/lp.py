@@ -9,17 +9,24 @@ from numpy.typing import NDArray
 
 Row = tuple[tuple[tuple[int, int], ...], int]
 """((variable, coefficient), ...) <= right side."""
+_INTERIOR_FROM = 20_000
 
 
 def maximise(
     objective: Sequence[int], rows: Sequence[Row], upper: int, seconds: float | None = None
 ) -> NDArray[np.float64] | None:
-    """Return the values of variables in [0, upper] that maximise the objective, None where HiGHS found none in time."""
+    """Return the values of variables in [0, upper] that maximise the objective, None where HiGHS found none in time.
+
+    Beyond a few ten thousand rows by the interior point method, whose values are not those of a corner.
+    """
     import highspy
 
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
+    if len(rows) > _INTERIOR_FROM:
+        highs.setOptionValue("solver", "ipm")
+        highs.setOptionValue("run_crossover", "off")
     if seconds is not None:
         highs.setOptionValue("time_limit", float(seconds))
     program = highspy.HighsLp()
@@ -36,6 +43,6 @@ def maximise(
     matrix.value_ = np.array([c for terms, _ in rows for _, c in terms], dtype=np.float64)
     highs.passModel(program)
     highs.run()
-    if highs.getInfo().primal_solution_status != 2 or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     return np.array(highs.getSolution().col_value)

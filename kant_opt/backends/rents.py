@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from importlib.util import find_spec
 
 import numpy as np
@@ -12,37 +12,46 @@ from kant_opt.backends.lp import Row, maximise
 from kant_opt.bounds.rents import SCALE, Market
 from kant_opt.view import Ints
 
-MOST_ROWS = 400_000
-"""Rows beyond which the program is not built: some five seconds of building and solving."""
+MOST_ROWS = 40_000
+"""Rows beyond which all leaves share one table of rents: the bound may be weaker, but comes within a second or two."""
 _HIGHEST = 100_000
+_LONGEST_S = 20.0
 
 
-def best_rents(market: Market, seconds: float | None = None) -> list[Ints] | None:
-    """Return rents per kind of the leaves' parents, in 1 / SCALE, for `Market.bound`.
+def best_rents(market: Market, seconds: float | None = None, placed: Container[str] | None = None) -> list[Ints] | None:
+    """Return rents per kind of the leaves' parents, in 1 / SCALE, for `Market.bound`: best for the jobs `placed`
+    (None: all).
 
-    None where HiGHS is not installed, the program is too large, or the time is up.
+    None where HiGHS is not installed, the program is too large even so, or the time is up (20 s where none is given).
     """
-    if find_spec("highspy") is None or _num_rows(market) > MOST_ROWS:
+    if find_spec("highspy") is None:
         return None
-    program = _Program(market)
-    values = maximise(program.objective, program.rows, _HIGHEST, seconds)
+    kinds = [kind for kind, _ in market.one_of_each(market.tree.leaf_depth - 1)]
+    pooled = _num_rows(market, len(kinds)) > MOST_ROWS
+    if pooled and _num_rows(market, 1) > 10 * MOST_ROWS:
+        return None
+    program = _Program(market, placed, pooled=pooled)
+    values = maximise(program.objective, program.rows, _HIGHEST, _LONGEST_S if seconds is None else seconds)
     if values is None:
         return None
-    tables = [program.rents[kind] for kind in sorted(program.rents)]
+    tables = [program.rents[0 if pooled else kind] for kind in kinds]
     return [np.rint(np.array([0.0, *(values[i] for i in table[1:])]) * SCALE).astype(np.int64) for table in tables]
 
 
-def _num_rows(market: Market) -> int:
+def _num_rows(market: Market, kinds: int) -> int:
     leaf = int(market.free.max(initial=0))
-    kinds = len(list(market.one_of_each(market.tree.leaf_depth - 1)))
     return kinds * (leaf * leaf // 2 + leaf * market.longest) + market.longest**2 // 4
 
 
 class _Program:
-    """Maximise prices paid less rents; variables 0 .. are rents and prices, index -1 stands for "no nodes: 0"."""
+    """Maximise prices paid less rents; variables 0 .. are rents and prices, index -1 stands for "no nodes: 0".
 
-    def __init__(self, market: Market) -> None:
-        self.market = market
+    `pooled`: on every depth the roomiest domain stands for all, and all leaves pay by one table.
+    """
+
+    def __init__(self, market: Market, placed: Container[str] | None, *, pooled: bool) -> None:
+        self.market, self.pooled = market, pooled
+        self.sold = [(size, scope) for job, size, scope in market.sizes if placed is None or job in placed]
         self.objective: list[int] = []
         self.rows: list[Row] = []
         self.rents: dict[int, list[int]] = {}
@@ -50,13 +59,20 @@ class _Program:
         prices: dict[int, list[int]] = {}
         for depth in range(bottom, -1, -1):
             below, prices = prices, {}
-            for kind, domain in market.one_of_each(depth):
+            for kind, domain in self._domains(depth):
                 if depth == bottom:
                     prices[kind] = self._parent_of_leaves(kind, domain)
                 else:
-                    children = market.kinds[depth + 1][market.tree.children(depth, domain)]
-                    prices[kind] = self._outer([below[k] for k in np.unique(children).tolist()], depth, domain)
+                    children = np.unique(market.kinds[depth + 1][market.tree.children(depth, domain)]).tolist()
+                    offers = list(below.values()) if pooled else [below[k] for k in children]
+                    prices[kind] = self._outer(offers, depth, domain)
             self._sell(depth, list(prices.values()))
+
+    def _domains(self, depth: int) -> list[tuple[int, int]]:
+        domains = list(self.market.one_of_each(depth))
+        if not self.pooled:
+            return domains
+        return [(0, max((self.market.room(depth, domain), -domain) for _, domain in domains)[1] * -1)]
 
     def _var(self, worth: int = 0) -> int:
         self.objective.append(worth)
@@ -68,8 +84,8 @@ class _Program:
     def _parent_of_leaves(self, kind: int, domain: int) -> list[int]:
         market = self.market
         depth = market.tree.leaf_depth - 1
-        free = market.free[market.tree.children(depth, domain)]
-        alike = int((market.kinds[depth] == kind).sum())
+        free = market.free if self.pooled else market.free[market.tree.children(depth, domain)]
+        alike = 1 if self.pooled else int((market.kinds[depth] == kind).sum())
         count = Counter(free.tolist())
         most = int(free.max(initial=0))
         rents = [-1, *(self._var(-alike * count[x]) for x in range(1, most + 1))]
@@ -80,7 +96,7 @@ class _Program:
         for v in range(1, min(most, len(prices) - 1) + 1):
             self._below_rents(prices[v], v, rents)
         self._cut(prices, most, market.cut_cost(depth))
-        uncut = Counter(size for _, size, scope in market.sizes if scope == depth + 1 and size <= most)
+        uncut = Counter(size for size, scope in self.sold if scope == depth + 1 and size <= most)
         for size, number in uncut.items():  # held by one leaf
             self._below_rents(self._var(number), size, rents)
         return prices
@@ -109,7 +125,7 @@ class _Program:
 
     def _sell(self, depth: int, prices: list[list[int]]) -> None:
         """Add what the gangs pay that one domain of this depth has to hold: the least of its domains' prices."""
-        for size, number in Counter(size for _, size, scope in self.market.sizes if scope == depth).items():
+        for size, number in Counter(size for size, scope in self.sold if scope == depth).items():
             offers = [table[size] for table in prices if size < len(table)]
             if offers:
                 paid = self._var(number)

@@ -26,6 +26,8 @@ log = logging.getLogger("kant_opt")
 
 _MOST_GANGS = 60
 """Gangs that one round may take off."""
+_MOST_LEAVES = 40
+"""Leaves that one round may look at."""
 _CLOCK = 64
 """Rounds between two looks at the clock."""
 _FIRST_PHASE = 5
@@ -46,27 +48,23 @@ class RuinAndRecreate(Backend):
 
 def improve(task: Task, answer: Answer) -> None:
     """Move the answer's gangs of whole nodes where that lowers traffic; room is taken and given back accordingly."""
-    free = task.free
     movable = _movable(task, answer)
     if len(movable) < 2:
         return
     for i in movable:
         _give_back(task, answer.taken[i][1])
     groups: dict[bytes, list[int]] = {}
-    open_to: dict[bytes, Mask] = {}
     for i in movable:
-        part = answer.taken[i][0].parts[0]
-        nodes = free.slots(part.shape, part.eligible) > 0
-        groups.setdefault(nodes.tobytes(), []).append(i)
-        open_to[nodes.tobytes()] = nodes
+        groups.setdefault(_open_to(task, answer.taken[i][0]).tobytes(), []).append(i)
     chosen = max(sorted(groups), key=lambda key: len(groups[key]))
-    for key, members in groups.items():
+    for key, others in groups.items():
         if key != chosen:
-            for i in members:
+            for i in others:
                 _take_again(task, answer.taken[i][1])
     members = groups[chosen]
-    found = _search(task, answer, members, open_to[chosen])
-    for i, taken in zip(members, _to_nodes(task, answer, members, found, open_to[chosen]), strict=True):
+    nodes = _open_to(task, answer.taken[members[0]][0])  # without those that the others hold again
+    found = _search(task, answer, members, nodes)
+    for i, taken in zip(members, _to_nodes(task, answer, members, found, nodes), strict=True):
         answer.taken[i] = (answer.taken[i][0], taken)
 
 
@@ -85,6 +83,12 @@ def _movable(task: Task, answer: Answer) -> list[int]:
             if part.shape.gpus and fills and gang.common_depth <= task.cluster.tree.leaf_depth:
                 found.append(i)
     return found
+
+
+def _open_to(task: Task, gang: Gang) -> Mask:
+    """Return the nodes with room for one of the gang's pods, (N,); no node takes two."""
+    part = gang.parts[0]
+    return task.free.slots(part.shape, part.eligible) > 0
 
 
 def _give_back(task: Task, taken: list[Taken]) -> None:
@@ -155,7 +159,7 @@ def ruin_and_recreate(
             if n % _CLOCK == 0:
                 if deadline.passed:
                     return best, "deadline"
-                split = [k for k, shares in leaves.shares.items() if len(shares) > 1]
+                split = [k for k, shares in leaves.shares.items() if 1 < len(shares) <= _MOST_LEAVES // 4]
             _round(leaves, items, split, step * (1 - n / length) + 1e-9, draw)
             if leaves.cost < best_cost:
                 best, best_cost = dict(leaves.shares), leaves.cost
@@ -172,9 +176,11 @@ def _round(leaves: Leaves, items: dict[int, Item], split: list[int], warmth: flo
     gangs = sorted({gang for leaf in chosen for gang in leaves.gangs_on[leaf]})
     if not 0 < len(gangs) <= _MOST_GANGS:
         return
+    here = sorted({leaf for gang in gangs for leaf in leaves.shares[gang]} | set(chosen))
+    if len(here) > _MOST_LEAVES:
+        return
     before = leaves.cost
     old = {gang: leaves.take(gang) for gang in gangs}
-    here = sorted({leaf for shares in old.values() for leaf in shares} | set(chosen))
     order = sorted(gangs, key=lambda gang: -items[gang].size * draw.uniform(0.6, 1.4))
     placed = []
     for gang in order:

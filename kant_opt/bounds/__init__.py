@@ -1,6 +1,6 @@
 """Values that no placement can beat, proven without a solver or whatever a solver says."""
 
-from kant_opt.bounds.counting import Bound, Facts, counting_bounds, least_traffic
+from kant_opt.bounds.counting import Bound, Facts, cheapest_sets, counting_bounds, least_traffic
 from kant_opt.bounds.rents import Market, markets
 
-__all__ = ["Bound", "Facts", "Market", "counting_bounds", "least_traffic", "markets"]
+__all__ = ["Bound", "Facts", "Market", "cheapest_sets", "counting_bounds", "least_traffic", "markets"]

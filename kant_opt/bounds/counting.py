@@ -6,7 +6,7 @@ are read: the GPUs admitted per class are fixed when traffic is bounded, and so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
@@ -148,31 +148,42 @@ def _traffic(facts: Facts, *, fixed: bool) -> Bound:
         return Bound(0, "trivial")
     if facts.settled:
         return Bound(sum(least_traffic(facts, g) for g in facts.admitted))
-    total = 0
-    for name, value in facts.values.items():
-        if name.startswith("admitted["):
-            total += _cheapest_set(facts, int(name[9:-1]), value)
-    return Bound(total)
+    return Bound(cheapest_sets(facts, lambda gang: least_traffic(facts, gang)) or 0)
 
 
-def _cheapest_set(facts: Facts, priority: int, value: int) -> int:
-    """Return the least traffic of any set of gangs whose jobs of one class add up to exactly `value`.
+def cheapest_sets(facts: Facts, cost_of: Callable[[Gang], int]) -> int | None:
+    """Return the least cost of any set of possible gangs that reaches the GPUs admitted of every class.
+
+    None where sizes are elastic or the sums too many to tell; costs are not negative.
+    """
+    found = [
+        _cheapest_set(facts, int(name[9:-1]), value, cost_of)
+        for name, value in facts.values.items()
+        if name.startswith("admitted[")
+    ]
+    return None if None in found else sum(cost for cost in found if cost is not None)
+
+
+def _cheapest_set(facts: Facts, priority: int, value: int, cost_of: Callable[[Gang], int]) -> int | None:
+    """Return the least cost of any set of gangs whose jobs of one class add up to exactly `value`.
 
     A gang with jobs of several classes pays in the highest one only.
     """
     gangs = facts.by_class.get(priority, [])
     elastic = any(p.least < p.target or p.shape.mib for _, gang in gangs for p in gang.parts)
     step = gcd(value, *(worth for worth, _ in gangs))
-    if elastic or value == 0 or value // step * len(gangs) > _BITS:
+    if value == 0:
         return 0
+    if elastic or value // step * len(gangs) > _BITS:
+        return None
     far = np.int64(1 << 60)
     cost = np.full(value // step + 1, far)
     cost[0] = 0
     for worth, gang in gangs:
-        size, least = worth // step, least_traffic(facts, gang) if gang.priority == priority else 0
+        size, least = worth // step, cost_of(gang) if gang.priority == priority else 0
         if size < len(cost):
             cost[size:] = np.minimum(cost[size:], cost[:-size] + least)
-    return int(cost[-1]) if cost[-1] < far else 0
+    return int(cost[-1]) if cost[-1] < far else None
 
 
 def least_traffic(facts: Facts, gang: Gang) -> int:

@@ -31,7 +31,7 @@ import numpy as np
 from kant_opt.schema import Job
 from kant_opt.view import Free, Gang, Ints, Mask, Tree, open_nodes
 
-SCALE = 1000
+SCALE = 1_000_000
 """Parts of one unit of traffic that rents are whole numbers of."""
 NEVER = 1 << 50
 """Price of a piece that a domain cannot hold."""
@@ -92,13 +92,17 @@ class Market:
         `rents[kind][x]` for x = 0 .. the most free nodes of a leaf there, in 1 / SCALE. Any rents do; they are made
         to start at 0 and never to fall first.
         """
-        rents = [_proper(r) for r in rents]
-        prices = self.prices(rents)
-        paid = sum(int(prices[depth][size]) for _, size, depth in self.sizes)
+        paid = sum(self.paid(rents).values())
         return -(-(paid - self.rent(rents)) // SCALE)
+
+    def paid(self, rents: Sequence[Ints]) -> dict[str, int]:
+        """Return what every job pays at least, in 1 / SCALE."""
+        prices = self.prices([_proper(r) for r in rents])
+        return {job: int(prices[depth][size]) for job, size, depth in self.sizes}
 
     def rent(self, rents: Sequence[Ints]) -> int:
         """Return the rent of all leaves as they are, in 1 / SCALE."""
+        rents = [_proper(r) for r in rents]
         parents = self.tree.parent[self.tree.leaf_depth]
         kinds = self.kinds[self.tree.leaf_depth - 1][parents]
         return sum(int(rents[kind][nodes]) for kind, nodes in zip(kinds.tolist(), self.free.tolist(), strict=True))

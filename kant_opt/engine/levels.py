@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from kant_opt.backends import Answer, best_rents
-from kant_opt.bounds import Bound, Facts, Market, counting_bounds, least_traffic, markets
+from kant_opt.bounds import Bound, Facts, Market, cheapest_sets, counting_bounds, least_traffic, markets
 from kant_opt.bounds.rents import SCALE
 from kant_opt.engine.reasons import Explainer
 from kant_opt.schema import Certificate, LevelValue, RentMarket, RentTable, TermName
-from kant_opt.view import Cluster, Ints
+from kant_opt.view import Cluster, Gang, Ints
 
 log = logging.getLogger("kant_opt")
 
@@ -42,8 +42,8 @@ def level_values(
     for name, bound in answer.bounds.items():
         found.setdefault(name, []).append(bound)
     certificate = None
-    if facts.settled and seconds != 0 and max(b.value for b in found["traffic"]) < values["traffic"]:
-        bound, certificate = _by_rents(facts, seconds)
+    if seconds != 0 and max((b.value for b in found.get("traffic", [])), default=values["traffic"]) < values["traffic"]:
+        bound, certificate = (_by_rents if facts.settled else _by_rents_of_any_set)(facts, seconds)
         found["traffic"].append(bound)
     levels = []
     for term in objective.order:
@@ -80,11 +80,7 @@ def _by_rents(facts: Facts, seconds: float | None) -> tuple[Bound, Certificate |
     total, sold = 0, []
     priced: set[str] = set()
     for market in markets(facts.free, facts.admitted, facts.traffic_weights):
-        try:
-            rents = best_rents(market, seconds)
-        except Exception:  # a solver that fails costs its bound, never the answer
-            log.warning("no bound by rents", exc_info=True)
-            continue
+        rents = _rents(market, seconds)
         if rents is not None and (bound := market.bound(rents)) > 0:
             total += bound
             priced |= {job for job, _, _ in market.sizes}
@@ -92,6 +88,32 @@ def _by_rents(facts: Facts, seconds: float | None) -> tuple[Bound, Certificate |
     certificate = Certificate(scale=SCALE, markets=tuple(sold), bound=total) if sold else None
     others = [gang for gang in facts.admitted if priced.isdisjoint(job.name for job in gang.jobs)]
     return Bound(total + sum(least_traffic(facts, gang) for gang in others), "rents"), certificate
+
+
+def _by_rents_of_any_set(facts: Facts, seconds: float | None) -> tuple[Bound, None]:
+    """Return the traffic bound where other sets of gangs reach the same GPUs: what the cheapest pays, less the rents."""
+    placed = {job.name for gang in facts.admitted for job in gang.jobs}
+    found = markets(facts.free, facts.possible, facts.traffic_weights)
+    rents = _rents(found[0], seconds, placed) if len(found) == 1 else None
+    if rents is None:
+        return Bound(0, "trivial"), None
+    paid = found[0].paid(rents)
+
+    def price(gang: Gang) -> int:
+        if all(job.name in paid for job in gang.jobs):
+            return sum(paid[job.name] for job in gang.jobs)
+        return SCALE * least_traffic(facts, gang)
+
+    least = cheapest_sets(facts, price)
+    return Bound(0 if least is None else max(0, -(-(least - found[0].rent(rents)) // SCALE)), "rents"), None
+
+
+def _rents(market: Market, seconds: float | None, placed: set[str] | None = None) -> list[Ints] | None:
+    try:
+        return best_rents(market, seconds, placed)
+    except Exception:  # a solver that fails costs its bound, never the answer
+        log.warning("no bound by rents", exc_info=True)
+        return None
 
 
 def _tables(market: Market, rents: Sequence[Ints]) -> RentMarket:

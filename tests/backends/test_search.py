@@ -131,3 +131,29 @@ def test_costs_keep_up_with_gangs_that_come_and_go() -> None:
     assert leaves.fit(Item(2), range(4), Random(0), 0.0) == {1: 2}
     assert leaves.fit(Item(6), range(4), Random(0), 0.0) == {2: 3, 3: 3}
     assert leaves.fit(Item(4, scope=2), range(4), Random(0), 0.0) is None
+
+
+def test_pools_that_overlap_in_part_do_not_get_in_each_others_way() -> None:
+    """Gangs of pool x may use half of the racks, the others any: those that are not moved keep their nodes."""
+    request = full(10, 8, 7)
+    nodes = tuple(
+        n.model_copy(update={"pools": ("x",) if int(n.path[0][1:]) % 2 else ("default",)}) for n in request.nodes
+    )
+    jobs = tuple(
+        job.model_copy(update={"podsets": (job.podsets[0].model_copy(update={"pools": ("x",)}),)})
+        if i % 3 == 0
+        else job
+        for i, job in enumerate(request.jobs)
+    )
+    outcome = place(request.model_copy(update={"nodes": nodes, "jobs": jobs}), backend="search")
+    assert outcome.placement is not None  # verified on the way: a node given twice would have raised
+    assert {level.name for level in outcome.levels} >= {"traffic"}
+
+
+def test_gangs_over_dozens_of_leaves_do_not_make_rounds_dear() -> None:
+    """A gang on forty leaves is never taken apart: the whole search stays a matter of seconds."""
+    large = [gang(f"big{i}", 160, 8) for i in range(3)]
+    request = racks("|".join(["8,8,8,8"] * 140), jobs=[*large, *(gang(f"s{i}", 3, 8) for i in range(20))])
+    started = perf_counter()
+    place(request, backend="search")
+    assert perf_counter() - started < 60
