@@ -91,7 +91,7 @@ def _by_rents(facts: Facts, seconds: float | None) -> tuple[Bound, Certificate |
 
 
 def _by_rents_of_any_set(facts: Facts, seconds: float | None) -> tuple[Bound, None]:
-    """Return the traffic bound where other sets of gangs reach the same GPUs: what the cheapest pays, less the rents."""
+    """Return the traffic bound where other sets of gangs reach the same GPUs: what the cheapest pays less the rents."""
     placed = {job.name for gang in facts.admitted for job in gang.jobs}
     found = markets(facts.free, facts.possible, facts.traffic_weights)
     rents = _rents(found[0], seconds, placed) if len(found) == 1 else None
