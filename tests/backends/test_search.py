@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 from time import perf_counter
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kant_opt.backends.leaves import Item, Leaves
+from kant_opt.backends import Deadline
+from kant_opt.backends.leaves import Item, Leaves, Shares
+from kant_opt.backends.search import ruin_and_recreate
 from kant_opt.engine import place
 from kant_opt.errors import InputError
 from kant_opt.schema import Limits, Outcome, Request
@@ -133,27 +136,40 @@ def test_costs_keep_up_with_gangs_that_come_and_go() -> None:
     assert leaves.fit(Item(4, scope=2), range(4), Random(0), 0.0) is None
 
 
-def test_pools_that_overlap_in_part_do_not_get_in_each_others_way() -> None:
-    """Gangs of pool x may use half of the racks, the others any: those that are not moved keep their nodes."""
-    request = full(10, 8, 7)
-    nodes = tuple(
-        n.model_copy(update={"pools": ("x",) if int(n.path[0][1:]) % 2 else ("default",)}) for n in request.nodes
-    )
-    jobs = tuple(
-        job.model_copy(update={"podsets": (job.podsets[0].model_copy(update={"pools": ("x",)}),)})
-        if i % 3 == 0
-        else job
-        for i, job in enumerate(request.jobs)
-    )
-    outcome = place(request.model_copy(update={"nodes": nodes, "jobs": jobs}), backend="search")
-    assert outcome.placement is not None  # verified on the way: a node given twice would have raised
-    assert {level.name for level in outcome.levels} >= {"traffic"}
+def test_gangs_that_stay_keep_their_nodes() -> None:
+    """The gang of pool x takes the first four nodes; the two others, which may use any, are dealt out the rest."""
+    request = racks("8,8,8,8,8,8,8,8", jobs=[gang("x", 4, 8, pools=("x",)), gang("a", 2, 8), gang("b", 2, 8)])
+    nodes = tuple(n.model_copy(update={"pools": ("x",) if int(n.name[3:]) <= 4 else ("y",)}) for n in request.nodes)
+    outcome = place(request.model_copy(update={"nodes": nodes}), backend="search")
+    assert outcome.placement is not None
+    used = [node for job in outcome.placement.jobs for node in job.nodes]
+    assert len(set(used)) == len(used) == 8
+
+
+class Watched(Leaves):
+    """Notes how many leaves each gang is offered."""
+
+    widest = 0
+
+    def fit(self, item: Item, leaves: Iterable[int], draw: Random, blink: float) -> Shares | None:
+        offered = list(leaves)
+        self.widest = max(self.widest, len(offered))
+        return super().fit(item, offered, draw, blink)
 
 
 def test_gangs_over_dozens_of_leaves_do_not_make_rounds_dear() -> None:
-    """A gang on forty leaves is never taken apart: the whole search stays a matter of seconds."""
-    large = [gang(f"big{i}", 160, 8) for i in range(3)]
-    request = racks("|".join(["8,8,8,8"] * 140), jobs=[*large, *(gang(f"s{i}", 3, 8) for i in range(20))])
-    started = perf_counter()
-    place(request, backend="search")
-    assert perf_counter() - started < 60
+    """Two gangs on sixty leaves each, small ones between them and beside: no round looks at more than some dozens."""
+    leaves = Watched([4] * 140, [(0, i) for i in range(140)], [4, 1])
+    items = {0: Item(180), 1: Item(180), **{k: Item(3) for k in range(2, 40)}}
+    leaves.put(0, dict.fromkeys(range(60), 3))
+    leaves.put(1, dict.fromkeys(range(60, 120), 3))
+    for k in range(2, 40):
+        spare = [i for i in range(140) if leaves.free[i]]
+        pair = 120 + 2 * (k - 30)
+        leaves.put(k, dict.fromkeys(spare[:3], 1) if k < 30 else {pair: 2, pair + 1: 1})
+    before = leaves.cost
+    best, limit = ruin_and_recreate(leaves, items, 0, 400, 1, Deadline(None))
+    assert 0 < leaves.widest <= 40
+    assert limit == "rounds"
+    assert leaves.cost <= before + 8
+    assert sum(leaves.cost_of(shares) for shares in best.values()) < before
