@@ -53,8 +53,11 @@ class Packing:
         options = []
         for rank, chosen in enumerate(self.ranked(holding, count, outer).tolist()):
             inner = self.site.inside(outer, chosen, level)
-            shares = even_shares(self.room[level][inner].tolist(), count, unit)
-            options.append((len(shares), -min(number for _, number in shares), rank, inner.start, shares))
+            used = set() if self.used is None else set(np.flatnonzero(self.used[level][inner]).tolist())
+            shares = even_shares(self.room[level][inner].tolist(), count, unit, used)
+            options.append(
+                (len({i for i, _ in shares} - used), -min(number for _, number in shares), rank, inner.start, shares)
+            )
         *_, start, shares = min(options)
         found: Counts = []
         for i, number in shares:
@@ -145,16 +148,11 @@ class Packing:
     def _split(self, count: int, depth: int, domain: int) -> Iterator[tuple[int, int]]:
         """Yield (child, pods): the gang's own domains first, then the fewest others, which leave the least over."""
         run = self.tree.children(depth, domain)
-        room = self.room[depth + 1][run].copy()
-        if self.used is not None:
-            for i in np.flatnonzero(self.used[depth + 1][run]).tolist():
-                taken = min(count, int(room[i]))
-                room[i] = 0
-                count -= taken
-                if taken:
-                    yield run.start + i, taken
-            if not count:
-                return
+        room, mine = self._used_first(count, depth + 1, run)
+        yield from mine
+        count -= sum(taken for _, taken in mine)
+        if not count:
+            return
         unit = self.site.unit(depth)
         if depth + 1 == self.tree.leaf_depth:
             chosen = tightest_subset(room.tolist(), count, unit)
@@ -167,15 +165,32 @@ class Packing:
         for i, number in chosen:
             yield run.start + i, number
 
+    def _used_first(self, count: int, depth: int, run: slice) -> tuple[Ints, Counts]:
+        """Return the room of domains at `depth`, the gang's own emptied, and what these take of `count`."""
+        room = self.room[depth][run].copy()
+        mine: Counts = []
+        if self.used is not None:
+            for i in np.flatnonzero(self.used[depth][run]).tolist():
+                taken = min(count, int(room[i]))
+                room[i] = 0
+                count -= taken
+                if taken:
+                    mine.append((run.start + i, taken))
+        return room, mine
+
     def _fill_nodes(self, count: int, run: slice) -> Iterator[tuple[int, int]]:
         """Yield (node, pods) inside one leaf: where they strand the fewest GPUs for lack of CPU, then better nodes,
         of these the fullest first."""
         room = self.room[self.tree.node_depth][run]
         nodes = np.flatnonzero(room)
         if self.innermost == self.tree.node_depth:
-            unit = self.site.unit(self.tree.leaf_depth)
-            for i, number in tightest_subset(room[nodes].tolist(), count, unit):
-                yield run.start + int(nodes[i]), number
+            room, mine = self._used_first(count, self.tree.node_depth, run)
+            yield from mine
+            count -= sum(taken for _, taken in mine)
+            for i, number in (
+                tightest_subset(room.tolist(), count, self.site.unit(self.tree.leaf_depth)) if count else ()
+            ):
+                yield run.start + i, number
             return
         if not self.part.shape.uses_gpu:
             plain = nodes[self.free.capacity[run][nodes] == 0]

@@ -118,7 +118,7 @@ class Placer:
         single = len(gang.open_parts) == 1
         rooms = {i: self._room(gang.parts[i], self._mask_for(gang, i, [], [], nodes)) for i in gang.open_parts}
         for depth, domain in self._candidates(gang, rooms, exact=single):
-            taken = self._part_by_part(gang, rooms, nodes, depth, domain)
+            taken = self._in_best_order(gang, rooms, nodes, depth, domain)
             if taken is not None:
                 return taken
         if single:
@@ -195,12 +195,42 @@ class Placer:
             used.append(mask)
         return used
 
-    def _part_by_part(
+    def _in_best_order(
         self, gang: Gang, rooms: dict[int, list[Ints]], nodes: Mask | None, depth: int, domain: int
+    ) -> list[Taken] | None:
+        """Place the parts inside one domain, the largest pods first; where they lie in several domains inside it, also
+        the smallest first if that needs fewer."""
+        order = sorted(gang.open_parts, key=lambda i: (-gang.parts[i].gpu_milli, -gang.parts[i].shape.cpu, i))
+        taken = self._part_by_part(gang, order, rooms, nodes, depth, domain)
+        if len(order) == 1 or not self.strategy.innermost_first or taken is None:
+            return taken
+        span = self._span(taken)
+        if max(span[depth:], default=1) == 1:
+            return taken
+        self.release(taken)
+        other = self._part_by_part(gang, order[::-1], rooms, nodes, depth, domain)
+        if other is not None:
+            if self._span(other) < span:
+                return other
+            self.release(other)
+        return self._part_by_part(gang, order, rooms, nodes, depth, domain)
+
+    def _span(self, taken: list[Taken]) -> list[int]:
+        """Return the number of domains used per depth, outermost first, the whole fabric left out."""
+        nodes = [t.node for t in taken]
+        return [len(set(self.tree.of_node[depth][nodes].tolist())) for depth in range(1, self.tree.depths)]
+
+    def _part_by_part(
+        self,
+        gang: Gang,
+        order: list[int],
+        rooms: dict[int, list[Ints]],
+        nodes: Mask | None,
+        depth: int,
+        domain: int,
     ) -> list[Taken] | None:
         """Place the parts one after another inside one domain; None, and nothing taken, where one does not fit."""
         taken: list[Taken] = []
-        order = sorted(gang.open_parts, key=lambda i: (-gang.parts[i].gpu_milli, -gang.parts[i].shape.cpu, i))
         for n, i in enumerate(order):
             part = gang.parts[i]
             mask = self._mask_for(gang, i, order[:n], taken, nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def tightest_subset(room: Sequence[int], count: int, unit: int = 1) -> Shares:
     >>> tightest_subset([7, 6, 4, 3], 10)
     [(1, 6), (2, 4)]
     >>> tightest_subset([8, 8, 8], 10)
-    [(1, 2), (2, 8)]
+    [(0, 2), (1, 8)]
     """
     order = sorted(range(len(room)), key=lambda i: (-room[i], i))
     number = _fewest([room[i] for i in order], count)
@@ -34,16 +34,16 @@ def tightest_subset(room: Sequence[int], count: int, unit: int = 1) -> Shares:
     return _less([(i, room[i]) for i in _exact(room, order, number, count, unit)], count)
 
 
-def even_shares(room: Sequence[int], count: int, unit: int = 1) -> Shares:
-    """Return the fewest entries that hold `count` (the largest ones), and give each as equal a share as their rooms
-    and multiples of `unit` allow.
+def even_shares(room: Sequence[int], count: int, unit: int = 1, used: Collection[int] = ()) -> Shares:
+    """Return the fewest entries that hold `count` (those `used` already, then the largest), and give each as equal a
+    share as their rooms and multiples of `unit` allow.
 
     >>> even_shares([15, 13, 10], 23)
     [(0, 12), (1, 11)]
     >>> even_shares([5, 9, 9], 20, 2)
     [(0, 4), (1, 8), (2, 8)]
     """
-    order = sorted(range(len(room)), key=lambda i: (-room[i], i))
+    order = sorted((i for i in range(len(room)) if room[i] >= unit), key=lambda i: (i not in used, -room[i], i))
     chosen = order[: _fewest([room[i] // unit for i in order], count // unit)]
     left, shares = count // unit, []
     for n, i in enumerate(

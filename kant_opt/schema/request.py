@@ -80,6 +80,7 @@ class Request(Frozen):
                     raise InputError(
                         f"job {alloc.job!r} holds the unknown node {hold.node!r}",
                         place=f"allocations.{i}.holds.{k}.node",
+                        way_out="list the node under `nodes`, closed if need be, or drop the hold",
                     )
         for i, res in enumerate(self.reservations):
             for name in res.nodes:
@@ -87,6 +88,7 @@ class Request(Frozen):
                     raise InputError(
                         f"reservation {res.name!r} names the unknown node {name!r}",
                         place=f"reservations.{i}.nodes",
+                        way_out="list the node under `nodes`, or leave it out here",
                     )
         for group in self.groups:
             for job in group.jobs:

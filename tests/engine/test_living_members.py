@@ -61,3 +61,12 @@ def test_a_quota_used_up_by_others_keeps_out_only_those_who_add_to_it() -> None:
     assert outcome.placement is not None
     assert [job.job for job in outcome.placement.jobs] == ["cpu"]
     assert [(r.job, r.kind) for r in outcome.reasons] == [("gpu", "quota")]
+
+
+def test_on_the_level_of_nodes_the_gangs_own_nodes_come_first() -> None:
+    """Ten more pods beside one that runs: 1 where it is and 9 on the first node make two nodes, 5 + 5 would make three."""
+    job = gang("j", 11, preferred_level="node")
+    request = racks("9,5,5,2", jobs=(job,), allocations=(running("j", {"r1n4": 1}),))
+    outcome = place(request)
+    assert outcome.placement is not None
+    assert {p.node: p.count for p in outcome.placement.jobs[0].pods} == {"r1n1": 9, "r1n4": 1}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import pytest
 
@@ -28,27 +26,12 @@ CANNOT_BE_MEANT = {
 }
 """Refused as questions, with the sentence they get."""
 
-WORSE = {
-    "select: perfect fit with two domains 2": (
-        "podsets are placed one after another, so a wish they share is not met together: the ten workers take 6 + 4 "
-        "and leave the leader a third domain, where 8 + leader and 2 take two"
-    ),
-}
-"""Answers with more domains at the level asked for than Kueue's."""
 
-
-def params(cases: list[Case], wrong: Mapping[str, str] = MappingProxyType({})) -> list[object]:
-    """Return pytest's parameters of the cases, those in `wrong` as known faults; one that skips without recordings."""
+def params(cases: list[Case]) -> list[object]:
+    """Return pytest's parameters of the cases; one that skips without recordings."""
     if not CASES:
         return [pytest.param({}, marks=pytest.mark.skip(reason="the recordings of Kueue are not beside the checkout"))]
-    return [
-        pytest.param(
-            case,
-            id=case["name"],
-            marks=[pytest.mark.xfail(strict=True, reason=wrong[case["name"]])] if case["name"] in wrong else [],
-        )
-        for case in cases
-    ]
+    return [pytest.param(case, id=case["name"]) for case in cases]
 
 
 def shrinks(case: Case) -> bool:
@@ -90,7 +73,7 @@ def test_fits_exactly_where_kueue_says(case: Case) -> None:
     assert verify(request, outcome.placement) == ()
 
 
-@pytest.mark.parametrize("case", params(FITTING, WORSE))
+@pytest.mark.parametrize("case", params(FITTING))
 def test_uses_no_more_domains_than_kueue_at_the_level_asked_for(case: Case) -> None:
     ours = pods_of(case, place(parse(Request, document(case))))
     assert ours is not None
@@ -180,7 +163,7 @@ def test_a_refusal_tells_how_many_fit_in_the_best_domain(case: Case) -> None:
 def test_every_line_is_used() -> None:
     """Counted in the file by other means: lines, and verdicts per kind."""
     assert len(BY_NAME) == len(CASES) == 285
-    assert set(BY_NAME) >= {*CANNOT_BE_MEANT, *WORSE}
+    assert set(BY_NAME) >= {*CANNOT_BE_MEANT}
     assert Counter((c["kind"], c["expect"]["fits"]) for c in PLACEABLE) == {
         ("place", True): 178,
         ("place", False): 66 - len(CANNOT_BE_MEANT),
