@@ -64,7 +64,7 @@ def test_a_quota_used_up_by_others_keeps_out_only_those_who_add_to_it() -> None:
 
 
 def test_on_the_level_of_nodes_the_gangs_own_nodes_come_first() -> None:
-    """Ten more pods beside one that runs: 1 where it is and 9 on the first node make two nodes, 5 + 5 would make three."""
+    """Ten more pods beside one that runs: 1 where it is and 9 on the first node, two nodes; 5 + 5 would make three."""
     job = gang("j", 11, preferred_level="node")
     request = racks("9,5,5,2", jobs=(job,), allocations=(running("j", {"r1n4": 1}),))
     outcome = place(request)
