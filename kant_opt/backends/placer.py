@@ -104,8 +104,6 @@ class Placer:
 
     def _fixed(self, gang: Gang) -> list[Taken] | Failure:
         """Place exactly `target` pods of every part."""
-        if not gang.open_parts:
-            return []
         nodes = self._open_nodes(gang)
         if self.quotas:
             for i in gang.open_parts:
@@ -113,6 +111,8 @@ class Placer:
                     return "no_room"
         if self._torn(gang) or any(self._spoiled(part) for part in gang.parts if not part.target):
             return "no_room"
+        if not gang.open_parts:
+            return []
         if not all(_countable(part) for part in gang.parts):
             return self._exact(gang, nodes)
         single = len(gang.open_parts) == 1

@@ -97,10 +97,10 @@ def to_placement(cluster: Cluster, answer: Answer) -> Placement:
     """Return an answer as a document: jobs in the order of the request, those with nothing to place left out."""
     pods: dict[str, list[Taken]] = {}
     for gang, taken in answer.taken:
-        for job in (part.job for part in gang.parts if part.target):
+        for job in gang.jobs if len(gang.jobs) > 1 else ():  # one that grows by nothing is listed for its group
             pods.setdefault(job.name, [])
         for t in taken:
-            pods[t.part.job.name].append(t)
+            pods.setdefault(t.part.job.name, []).append(t)
     jobs = [job for job in cluster.request.jobs if job.name in pods]
     return Placement(jobs=tuple(placed_job(cluster, job.name, pods[job.name]) for job in jobs))
 

@@ -96,7 +96,7 @@ def compile_gangs(cluster: Cluster) -> list[Gang]:
     """Return the request's gangs in the order given; a group stands where its first job stood."""
     request = cluster.request
     living = living_pods(request, cluster.tree)
-    members = _bound_together(request)
+    members = _bound_together(request, living)
     return [compile_gang(cluster, jobs, living, position) for position, jobs in enumerate(members)]
 
 
@@ -152,9 +152,17 @@ def compile_gang(
     )
 
 
-def _bound_together(request: Request) -> list[list[Job]]:
-    """Return the jobs in sets that are admitted together, by all-or-none groups that share jobs."""
+def _bound_together(request: Request, living: Mapping[tuple[str, str], Mapping[int, int]]) -> list[list[Job]]:
+    """Return the jobs in sets that are admitted together, by all-or-none groups that share jobs.
+
+    A job with nothing to place is admitted as it is and binds nobody.
+    """
     root = {job.name: job.name for job in request.jobs}
+    waiting = {
+        job.name
+        for job in request.jobs
+        if any(p.count - p.finished > sum(living.get((job.name, p.name), {}).values()) for p in job.podsets)
+    }
 
     def find(name: str) -> str:
         while root[name] != name:
@@ -163,8 +171,9 @@ def _bound_together(request: Request) -> list[list[Job]]:
 
     for group in request.groups:
         if group.all_or_none:
-            for name in group.jobs:
-                root[find(name)] = find(group.jobs[0])
+            together = [name for name in group.jobs if name in waiting]
+            for name in together:
+                root[find(name)] = find(together[0])
     members: dict[str, list[Job]] = {}
     for job in request.jobs:
         members.setdefault(find(job.name), []).append(job)

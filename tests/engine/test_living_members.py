@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kant_opt.engine import place
-from kant_opt.schema import Allocation, Hold, Job, Outcome, Queue, Quota, Reservation, Spread
+from kant_opt.schema import Allocation, Hold, Job, JobGroup, Outcome, Queue, Quota, Reservation, Spread, Together
 from kant_opt.testing.builders import gang, podset, racks, running
 
 
@@ -70,3 +70,25 @@ def test_on_the_level_of_nodes_the_gangs_own_nodes_come_first() -> None:
     outcome = place(request)
     assert outcome.placement is not None
     assert {p.node: p.count for p in outcome.placement.jobs[0].pods} == {"r1n1": 9, "r1n4": 1}
+
+
+def test_a_gang_that_cannot_grow_is_not_placed_anew() -> None:
+    """It has its minimum, torn over two nodes where one is asked for: listing it again would break its own rule."""
+    podsets = (podset("main", 2, 1, min_count=1), podset("tail", 1, 1))
+    job = Job(name="j", podsets=podsets, together=(Together(level="node"),))
+    held = Allocation(
+        job="j", holds=(Hold(node="r1n1", podset="main", gpus=1), Hold(node="r1n2", podset="tail", gpus=1))
+    )
+    assert nodes_of(place(racks("4,4", jobs=(job,), allocations=(held,)))) == ()
+
+
+def test_a_complete_member_of_a_group_binds_nobody() -> None:
+    """Job done runs in full, torn over two racks against its own rule; that is no reason to keep its group waiting."""
+    done = gang("done", 2, required_level="rack")
+    group = JobGroup(name="g", jobs=("done", "next"))
+    request = racks(
+        "4|4", jobs=(done, gang("next", 1)), groups=(group,), allocations=(running("done", {"r1n1": 1, "r2n1": 1}),)
+    )
+    outcome = place(request)
+    assert outcome.placement is not None
+    assert [job.job for job in outcome.placement.jobs] == ["next"]
