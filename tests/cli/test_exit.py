@@ -107,12 +107,23 @@ def test_a_full_disk_is_told(args: tuple[str, ...]) -> None:
 def test_control_c_ends_it_without_traceback(tmp_path: Path) -> None:
     fifo = tmp_path / "request.json"
     os.mkfifo(fifo)  # reading it waits for a writer that never comes
-    with subprocess.Popen([*PROGRAM, "place", str(fifo)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        handle = _open_when_read(fifo)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        os.close(handle)
+    command = [*PROGRAM, "place", str(fifo)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hear_control_c
+    ) as process:
+        try:
+            handle = _open_when_read(fifo)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+            os.close(handle)
+        finally:
+            process.kill()
     assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def _hear_control_c() -> None:
+    """Undo what a shell does to its background jobs, whose children would ignore the signal for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _open_when_read(fifo: Path) -> int:
