@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from math import gcd
 from typing import Literal
 
 from kant_opt.backends import Answer, best_rents
@@ -85,9 +86,22 @@ def _by_rents(facts: Facts, seconds: float | None) -> tuple[Bound, Certificate |
             total += bound
             priced |= {job for job, _, _ in market.sizes}
             sold.append(_tables(market, rents))
-    certificate = Certificate(scale=SCALE, markets=tuple(sold), bound=total) if sold else None
+    certificate = _certificate(sold, total) if sold else None
     others = [gang for gang in facts.admitted if priced.isdisjoint(job.name for job in gang.jobs)]
     return Bound(total + sum(least_traffic(facts, gang) for gang in others), "rents"), certificate
+
+
+def _certificate(sold: list[RentMarket], bound: int) -> Certificate:
+    """Return the certificate in the largest unit of which all rents are whole numbers."""
+    unit = gcd(SCALE, *(rent for market in sold for table in market.tables for rent in table.rents))
+    markets = tuple(
+        RentMarket(
+            jobs=market.jobs,
+            tables=tuple(RentTable(domain=t.domain, rents=tuple(r // unit for r in t.rents)) for t in market.tables),
+        )
+        for market in sold
+    )
+    return Certificate(scale=SCALE // unit, markets=markets, bound=bound)
 
 
 def _by_rents_of_any_set(facts: Facts, seconds: float | None) -> tuple[Bound, None]:
