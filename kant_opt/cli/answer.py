@@ -155,9 +155,18 @@ def show_reasons(page: Page, reasons: Sequence[Reason]) -> None:
         page.items([f"{_jobs(jobs)}: {text}" for text, jobs in alike.items()])
 
 
+_LIMITS = {
+    "rounds": "the search for less traffic stopped after its rounds, short of its bound: --rounds gives it more",
+    "search_states": "an exact search stopped at its limit: --search-states gives it more",
+    "deadline": "the deadline was reached: --deadline-ms gives more time",
+}
+"""What a limit that bit means for the answer."""
+
+
 def show_notes(page: Page, notes: Sequence[str], outcome: Outcome) -> None:
     """Show what the reader left out, what is odd in the cluster, and which limit bit."""
-    limit = [f"the limit {outcome.run.limit_hit} was reached"] if outcome.run.limit_hit else []
+    hit = outcome.run.limit_hit
+    limit = [_LIMITS.get(hit, f"the limit {hit} was reached")] if hit else []
     flags = [f"{flag.subject}: {flag.text}" for flag in outcome.flags]
     told = [*limit, *outcome.run.notes, *notes, *flags]
     if told:

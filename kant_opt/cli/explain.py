@@ -24,6 +24,7 @@ def explain(
     seed: options.Seed = None,
     deadline_ms: options.DeadlineMs = None,
     search_states: options.SearchStates = None,
+    rounds: options.Rounds = None,
     everything: options.Everything = False,
 ) -> None:
     """Say why a job is not placed, or where it goes.
@@ -51,7 +52,7 @@ def explain(
             raise UnknownName("job", job, [*waiting, *running], place=source)
         _show_running(page, Placed(request), running[job])
         return
-    limits = options.limits_of(request, seed, deadline_ms, search_states)
+    limits = options.limits_of(request, seed=seed, deadline_ms=deadline_ms, search_states=search_states, rounds=rounds)
     outcome = place_gangs(request, backend=backend, order=order, limits=limits)
     if reason := next((r for r in outcome.reasons if r.job == job), None):
         _show_reason(page, reason)

@@ -46,10 +46,13 @@ SearchStates = Annotated[
         show_default="the source's, else 10,000,000",
     ),
 ]
+Rounds = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000_000, help="Rounds per gang after which the backend search stops."),
+]
 Everything = Annotated[bool, typer.Option("--all", help="Show every row; without it lists end after 50.")]
 
 
-def limits_of(request: Request, seed: int | None, deadline_ms: int | None, search_states: int | None) -> Limits:
+def limits_of(request: Request, **given: int | None) -> Limits:
     """Return the request's limits with those replaced that the user gave."""
-    given = {"seed": seed, "deadline_ms": deadline_ms, "search_states": search_states}
     return request.limits.model_copy(update={name: value for name, value in given.items() if value is not None})

@@ -20,6 +20,7 @@ def place(
     seed: options.Seed = None,
     deadline_ms: options.DeadlineMs = None,
     search_states: options.SearchStates = None,
+    rounds: options.Rounds = None,
     json: Annotated[
         str | None,
         typer.Option("--json", "-o", metavar="OUT", help="Write the outcome as JSON to this file; - is stdout."),
@@ -53,7 +54,7 @@ def place(
     started = perf_counter()
     request, notes = read_request(source, format=format)
     read_s = perf_counter() - started
-    limits = options.limits_of(request, seed, deadline_ms, search_states)
+    limits = options.limits_of(request, seed=seed, deadline_ms=deadline_ms, search_states=search_states, rounds=rounds)
     outcome = place_gangs(request, backend=backend, order=order, limits=limits)
     if json == "-":
         emit(to_json(outcome, indent=1) + "\n")

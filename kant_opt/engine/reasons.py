@@ -249,8 +249,10 @@ class Explainer:
         if part.required and int(room[0].sum()) >= part.target:
             return "it fits on the whole fabric: drop the required level"
         told = ", ".join(f"{c.nodes} {c.cause}" for c in causes)
+        closed = sum(c.nodes for c in causes if c.cause == "not schedulable")
+        unless = f", unless some of the {closed} closed nodes return" if closed else ""
         why = {
-            "impossible": "impossible on this fabric even when empty",
+            "impossible": f"impossible on this fabric even when empty{unless}",
             "not_now": "room is taken by running jobs",
             "outbid": "room went to jobs before it in this request",
         }.get(kind, "it does not fit")
