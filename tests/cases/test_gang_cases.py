@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kant_opt.backends import Order
-from kant_opt.engine import Session, place
+from kant_opt.engine import Session
 from kant_opt.schema import (
     Apart,
     FabricSpec,
@@ -17,46 +17,13 @@ from kant_opt.schema import (
     Outcome,
     Queue,
     Quota,
-    Reason,
     Request,
     Slice,
     Spread,
 )
-from kant_opt.testing.brute_force import brute_force
 from kant_opt.testing.builders import gang, podset, racks, running
-from kant_opt.verify import verify
 
-
-def solve(request: Request, order: Order = "batch") -> Outcome:
-    """Return the answer, which the verifier accepts."""
-    outcome = place(request, order=order)
-    assert outcome.placement is not None
-    assert verify(request, outcome.placement) == ()
-    return outcome
-
-
-def solve_best(request: Request, order: Order = "batch") -> Outcome:
-    """Return the answer, which no placement at all beats: each was tried."""
-    outcome = solve(request, order)
-    assert tuple((level.name, level.value) for level in outcome.levels) == brute_force(request).values
-    return outcome
-
-
-def refused(outcome: Outcome) -> Reason:
-    """Return the one reason of an answer that places nothing."""
-    assert outcome.placement is not None
-    assert outcome.placement.jobs == ()
-    (reason,) = outcome.reasons
-    return reason
-
-
-def pods(outcome: Outcome, job: str) -> dict[str, int]:
-    """Return node -> new pods of a job; empty where it is not placed."""
-    placed = outcome.placement.of(job) if outcome.placement else None
-    found: Counter[str] = Counter()
-    for p in placed.pods if placed else ():
-        found[p.node] += p.count
-    return dict(found)
+from .answers import pods, refused, solve, solve_best
 
 
 def placed_jobs(outcome: Outcome) -> set[str]:

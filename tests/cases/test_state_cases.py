@@ -6,7 +6,6 @@ import cProfile
 import json
 import pstats
 import re
-from collections import Counter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from kant_opt.engine import Session, place
+from kant_opt.engine import Session
 from kant_opt.errors import InputError, UnknownName
 from kant_opt.fabric import build_fabric
 from kant_opt.io import read_request
@@ -25,7 +24,6 @@ from kant_opt.schema import (
     Job,
     Link,
     Node,
-    Outcome,
     PodSet,
     Reason,
     Request,
@@ -33,41 +31,10 @@ from kant_opt.schema import (
     Switch,
     Taint,
 )
-from kant_opt.testing.brute_force import brute_force
 from kant_opt.testing.builders import gang, podset, racks, running
 from kant_opt.verify import verify
 
-
-def solve(request: Request) -> Outcome:
-    """Return the answer, which the verifier accepts."""
-    outcome = place(request)
-    assert outcome.placement is not None
-    assert verify(request, outcome.placement) == ()
-    return outcome
-
-
-def solve_best(request: Request) -> Outcome:
-    """Return the answer, which no placement at all beats: each was tried."""
-    outcome = solve(request)
-    assert tuple((level.name, level.value) for level in outcome.levels) == brute_force(request).values
-    return outcome
-
-
-def refused(outcome: Outcome) -> Reason:
-    """Return the one reason of an answer that places nothing."""
-    assert outcome.placement is not None
-    assert outcome.placement.jobs == ()
-    (reason,) = outcome.reasons
-    return reason
-
-
-def pods(outcome: Outcome, job: str) -> dict[str, int]:
-    """Return node -> new pods of a job; empty where it is not placed."""
-    placed = outcome.placement.of(job) if outcome.placement else None
-    found: Counter[str] = Counter()
-    for p in placed.pods if placed else ():
-        found[p.node] += p.count
-    return dict(found)
+from .answers import pods, refused, solve, solve_best
 
 
 def causes(reason: Reason) -> dict[str, int]:

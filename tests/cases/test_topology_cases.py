@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kant_opt.engine import place
 from kant_opt.fabric import build_fabric
 from kant_opt.io import read_request
 from kant_opt.schema import (
@@ -20,52 +19,18 @@ from kant_opt.schema import (
     PodSet,
     Queue,
     Quota,
-    Reason,
     Request,
     Slice,
     Taint,
     Together,
     Toleration,
 )
-from kant_opt.testing.brute_force import brute_force
 from kant_opt.testing.builders import gang, podset, racks
-from kant_opt.verify import verify
+
+from .answers import pods, refused, solve, solve_best
 
 GIB = 1 << 30
 ONE_RACK = FabricSpec(levels=("rack",))
-
-
-def solve(request: Request) -> Outcome:
-    """Return the answer, which the verifier accepts."""
-    outcome = place(request)
-    assert outcome.placement is not None
-    assert verify(request, outcome.placement) == ()
-    return outcome
-
-
-def solve_best(request: Request) -> Outcome:
-    """Return the answer, which no placement at all beats: each was tried."""
-    outcome = solve(request)
-    assert tuple((level.name, level.value) for level in outcome.levels) == brute_force(request).values
-    return outcome
-
-
-def refused(outcome: Outcome) -> Reason:
-    """Return the one reason of an answer that places nothing."""
-    assert outcome.placement is not None
-    assert outcome.placement.jobs == ()
-    (reason,) = outcome.reasons
-    return reason
-
-
-def pods(outcome: Outcome, job: str, podset_name: str | None = None) -> dict[str, int]:
-    """Return node -> pods of a job, or of one of its podsets; empty where it is not placed."""
-    placed = outcome.placement.of(job) if outcome.placement else None
-    found: Counter[str] = Counter()
-    for p in placed.pods if placed else ():
-        if podset_name in (None, p.podset):
-            found[p.node] += p.count
-    return dict(found)
 
 
 def domains(request: Request, outcome: Outcome, job: str, depth: int = 0) -> dict[str, int]:
