@@ -10,6 +10,7 @@ from kant_opt import __version__
 from kant_opt.cli.backends import backends
 from kant_opt.cli.convert import convert
 from kant_opt.cli.explain import explain
+from kant_opt.cli.export import export
 from kant_opt.cli.fabric import fabric_app
 from kant_opt.cli.guard import GuardedGroup
 from kant_opt.cli.place import place
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (place, explain, verify, convert, schema, backends):
+for _command in (place, explain, verify, convert, export, schema, backends):
     app.command()(_command)
 app.add_typer(fabric_app, name="fabric")
 

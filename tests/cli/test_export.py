@@ -1,0 +1,69 @@
+"""`kant-opt export`: what it writes is the program, and another reader of it finds the same optimum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import highspy
+import pytest
+from typer.testing import CliRunner
+
+from kant_opt.cli.app import app
+from kant_opt.io import save
+from kant_opt.testing.builders import gang, racks
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    """Two racks of two whole nodes, gangs of 3 and 1: one of the racks is crossed once."""
+    path = tmp_path / "request.json"
+    save(racks("8,8|8,8", jobs=[gang("a", 3, 8), gang("b", 1, 8)]), path)
+    return path
+
+
+def optimum(path: Path) -> float:
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    highs.run()
+    return round(float(highs.getInfo().objective_function_value), 6)
+
+
+@pytest.mark.parametrize("form", ["lp", "mps"])
+def test_levels_one_after_another(request_file: Path, tmp_path: Path, form: str) -> None:
+    """All 32 GPUs are admitted; with these kept the least traffic is 1, without them 0: nothing need be placed."""
+    first, second, free = (tmp_path / f"{name}.{form}" for name in ("first", "second", "free"))
+    run = CliRunner().invoke
+    assert run(app, ["export", str(request_file), str(first)]).exit_code == 0
+    assert optimum(first) == 32_000
+    assert run(app, ["export", str(request_file), str(second), "--level", "traffic", "--keep", "32000"]).exit_code == 0
+    assert optimum(second) == 1
+    assert run(app, ["export", str(request_file), str(free), "--level", "traffic"]).exit_code == 0
+    assert optimum(free) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["out.txt"], "no form ends in '.txt'"),
+        (["out.lp", "--level", "trafic"], "did you mean 'traffic'"),
+        (["out.lp", "--keep", "1"], "1 values to keep, but 0 levels come before"),
+        (["request.json.lp", "--level", ""], "unknown objective level ''"),
+    ],
+    ids=["form", "level", "keep", "empty"],
+)
+def test_mistakes_get_a_sentence(request_file: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
+    out, *options = arguments
+    result = CliRunner().invoke(app, ["export", str(request_file), str(tmp_path / out), *options])
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert not (tmp_path / out).exists()
+
+
+def test_an_existing_file_is_kept(request_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.lp"
+    out.write_text("mine")
+    assert CliRunner().invoke(app, ["export", str(request_file), str(out)]).exit_code == 2
+    assert out.read_text() == "mine"
+    assert CliRunner().invoke(app, ["export", str(request_file), str(out), "--force"]).exit_code == 0
+    assert out.read_text() != "mine"
