@@ -50,8 +50,8 @@ class Placer:
             return []
         self.within = within
         taken = self._elastic(gang)
-        if isinstance(taken, str) and self.quotas and taken == "no_room" and self._fits_without_quota(gang):
-            return "quota"
+        if self.quotas and taken == "no_room" and self._fits_without_quota(gang):
+            return "quota" if all(self.quotas.is_exact(gang.parts[i]) for i in gang.open_parts) else "limit"
         return taken
 
     def release(self, taken: list[Taken]) -> None:
@@ -70,7 +70,9 @@ class Placer:
         sizes = [part.least for part in gang.parts]
         found = self._fixed(_resized(gang, sizes))
         if isinstance(found, str):
-            return found
+            # Fewer pods are no easier where running ones fill slices in part: sizes between were not tried.
+            uneven = any(part.slices and part.living and part.least < part.target for part in gang.parts)
+            return "limit" if uneven else found
         for i in gang.open_parts:
             part = gang.parts[i]
             low, high = sizes[i], part.target
@@ -81,15 +83,10 @@ class Placer:
                 again = self._fixed(_resized(gang, trial))
                 if isinstance(again, str):
                     high = middle - part.unit
-                    found = self._again(_resized(gang, sizes))
+                    found = [self._take(t.part, t.node, t.pods, t.gpus) for t in found]
                 else:
                     found, low, sizes = again, middle, trial
         return found
-
-    def _again(self, gang: Gang) -> list[Taken]:
-        taken = self._fixed(gang)
-        assert not isinstance(taken, str), "a gang that fitted a moment ago fits again"
-        return taken
 
     def _fits_without_quota(self, gang: Gang) -> bool:
         unlimited = Placer(self.free, self.strategy, self.quotas, self.work)

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from math import exp
 from random import Random
 
+import numpy as np
+
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.leaves import Item, Leaves, Shares
 from kant_opt.backends.placer import Taken
@@ -62,7 +64,7 @@ def improve(task: Task, answer: Answer) -> None:
             for i in others:
                 _take_again(task, answer.taken[i][1])
     members = groups[chosen]
-    nodes = _open_to(task, answer.taken[members[0]][0])  # without those that the others hold again
+    nodes = np.logical_and.reduce([_open_to(task, answer.taken[i][0]) for i in members])  # the others hold theirs again
     found = _search(task, answer, members, nodes)
     for i, taken in zip(members, _to_nodes(task, answer, members, found, nodes), strict=True):
         answer.taken[i] = (answer.taken[i][0], taken)

@@ -160,7 +160,8 @@ def _with_cuts(offers: Ints, widest: int, cut: int, room: int) -> Ints:
 def markets(free: Free, gangs: Sequence[Gang], weights: Sequence[int]) -> list[Market]:
     """Return the markets of all jobs that are gangs of whole nodes, at most one a job.
 
-    Such a job rings, none of its pods runs yet, and no node takes two of its pods. Jobs whose nodes overlap share a
+    Such a job rings, none of its pods runs yet, and each of its pods takes more than half of the free GPUs of any node
+    it may use, so that no two pods of a market share a node. Jobs whose nodes overlap share a
     market. Other jobs are in none: their own traffic is bounded by counting.
     """
     tree = free.cluster.tree
@@ -198,10 +199,10 @@ def _whole_nodes(free: Free, gang: Gang, job: Job) -> tuple[Mask, tuple[str, int
     size = sum(part.least for part in parts)
     mask = np.zeros(len(free.cluster.nodes), dtype=bool)
     for part in parts:
-        slots = free.slots(part.shape, part.eligible)
-        if not part.shape.gpus or slots.max(initial=0) > 1:
+        room = free.slots(part.shape, part.eligible) > 0
+        if not part.shape.gpus or (2 * part.shape.gpus <= free.whole[room]).any():
             return None
-        mask |= slots > 0
+        mask |= room
     closed = open_nodes(free, gang)
     if closed is not None:
         mask &= closed

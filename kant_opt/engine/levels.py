@@ -24,17 +24,20 @@ def level_values(
     values: Mapping[str, int],
     *,
     seconds: float | None,
+    hurried: bool = False,
 ) -> tuple[tuple[LevelValue, ...], Certificate | None]:
     """Return every objective level with the best bound known, and the certificate of a bound by rents.
 
     `seconds` may be spent on a better traffic bound where counting does not reach the value; 0 for none, None for any.
+    `hurried`: the deadline is past, so no gang is tried alone and bounds are the weaker for it.
     """
     objective = cluster.request.objective
     if objective.weights:
         return (_weighted(dict(objective.weights), values, answer),), None
     facts = Facts(
         free=explainer.before,
-        possible=[g for g, _ in answer.taken] + [g for g, _ in answer.failed if not explainer.impossible_alone(g)],
+        possible=[gang for gang, _ in answer.taken]
+        + [g for g, why in answer.failed if why == "limit" or hurried or not explainer.impossible_alone(g)],
         admitted=[g for g, _ in answer.taken],
         values=dict(values),
         traffic_weights=[0, *objective.weights_of(cluster.tree.levels[:-1]).values(), 0],
@@ -43,7 +46,13 @@ def level_values(
     for name, bound in answer.bounds.items():
         found.setdefault(name, []).append(bound)
     certificate = None
-    if seconds != 0 and max((b.value for b in found.get("traffic", [])), default=values["traffic"]) < values["traffic"]:
+    order = objective.order
+    fixed = "traffic" in order and "admitted" in order[: order.index("traffic")]
+    if (
+        fixed
+        and seconds != 0
+        and max((b.value for b in found.get("traffic", [])), default=values["traffic"]) < values["traffic"]
+    ):
         bound, certificate = (_by_rents if facts.settled else _by_rents_of_any_set)(facts, seconds)
         found["traffic"].append(bound)
     levels = []

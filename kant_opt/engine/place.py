@@ -74,7 +74,7 @@ def place(
     reasons = explainer.explain(answer)
     values = measure(request, placement, fabric)
     seconds = 0 if not prove else deadline.seconds_left
-    levels, certificate = level_values(cluster, answer, explainer, values, seconds=seconds)
+    levels, certificate = level_values(cluster, answer, explainer, values, seconds=seconds, hurried=deadline.passed)
     return Outcome(
         status=_status(answer, reasons, levels),
         placement=placement,

@@ -58,7 +58,10 @@ class Explainer:
             return "quota", self.before
         if alone == "limit":
             return "not_found", self.before
-        return ("not_now", self.before) if self._alone(self.empty, gang) is None else ("impossible", self.empty)
+        on_empty = self._alone(self.empty, gang, Quotas(self.cluster).unused())
+        if on_empty is None:
+            return "not_now", self.before
+        return ("not_found", self.before) if on_empty == "limit" else ("impossible", self.empty)
 
     def _alone_before(self, gang: Gang) -> Failure | None:
         key = id(gang)
@@ -66,9 +69,9 @@ class Explainer:
             self._verdicts[key] = self._alone(self.before, gang)
         return self._verdicts[key]
 
-    def _alone(self, free: Free, gang: Gang) -> Failure | None:
+    def _alone(self, free: Free, gang: Gang, quotas: Quotas | None = None) -> Failure | None:
         """Return why the gang does not fit with no other new gang around, None where it does."""
-        placer = Placer(free, EBinpack(), Quotas(self.cluster), self.work)
+        placer = Placer(free, EBinpack(), quotas, self.work)
         taken = placer.place(gang)
         if isinstance(taken, str):
             return taken
@@ -105,7 +108,7 @@ class Explainer:
             fits=fits,
             causes=causes,
             blockers=self._blockers(part, room, free),
-            sentence=self._sentence(job, part, kind, room, fits, short, causes),
+            sentence=self._sentence(job, part, kind, room, free, fits, short, causes),
         )
 
     def _culprit(self, gang: Gang, rooms: dict[int, list[Ints]]) -> tuple[Part, list[Ints]]:
@@ -193,6 +196,7 @@ class Explainer:
         part: Part,
         kind: ReasonKind,
         room: list[Ints],
+        free: Free,
         fits: tuple[LevelFit, ...],
         short: str,
         causes: tuple[CauseCount, ...],
@@ -213,8 +217,8 @@ class Explainer:
             close = self._slices_told(part, room)
         elif at:
             close = f"best {at.level} {'/'.join(at.domain)!r} fits {at.fits} of {at.needed} {at.unit}"
-        elif not room[0].any() and part.shape.gpus:
-            close = self._nearest_node(part)
+        elif not room[0].any() and free.whole[part.eligible].max(initial=0) < part.shape.gpus:
+            close = self._nearest_node(part, free)
         else:
             close = f"{min(int(room[0].sum()), part.target)} of {part.target} fit"
         return f"{need}; {close}; {self._way_out(part, kind, room, short, causes)}"
@@ -231,13 +235,13 @@ class Explainer:
             f"({tree.level(depth)}: {where}{more})"
         )
 
-    def _nearest_node(self, part: Part) -> str:
+    def _nearest_node(self, part: Part, free: Free) -> str:
         """Return how near the node with the most free GPUs comes to one pod."""
-        free = np.where(part.eligible, self.after.whole, -1)
-        if not len(free) or free.max() < 0:
+        gpus = np.where(part.eligible, free.whole, -1)
+        if not len(gpus) or gpus.max() < 0:
             return "no node is eligible"
-        best = int(np.argmax(free))
-        return f"best node {self.cluster.tree.names[best]!r} has {int(free[best])} of {part.shape.gpus} GPUs free"
+        best = int(np.argmax(gpus))
+        return f"best node {self.cluster.tree.names[best]!r} has {int(gpus[best])} of {part.shape.gpus} GPUs free"
 
     def _way_out(
         self, part: Part, kind: ReasonKind, room: list[Ints], short: str, causes: tuple[CauseCount, ...]

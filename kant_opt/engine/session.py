@@ -28,14 +28,15 @@ class Session:
     """
 
     def __init__(self, request: Request) -> None:
-        self._request = request.model_copy(update={"jobs": (), "groups": ()})
+        self._running = {alloc.job for alloc in request.allocations}
+        kept = tuple(job for job in request.jobs if job.name in self._running)
+        self._request = request.model_copy(update={"jobs": kept, "groups": ()})
         fabric = build_fabric(request.fabric, request.nodes)
         check_levels(request, fabric)
         self._cluster = Cluster(self._request, fabric)
         self._free = Free(self._cluster)
         self._placer = Placer(self._free, EBinpack(), Quotas(self._cluster), request.limits.search_states)
         self._jobs: dict[str, tuple[Gang, list[Taken]]] = {}
-        self._running = {alloc.job for alloc in request.allocations}
 
     def place(self, job: Job) -> PlacedJob | None:
         """Place one job and keep its room taken, or return None where it does not fit; `explain` tells why.
@@ -74,7 +75,9 @@ class Session:
         """Give back the room of a job placed here. Raises UnknownName where it is not."""
         if job not in self._jobs:
             raise UnknownName("placed job", job, self._jobs)
-        self._placer.release(self._jobs.pop(job)[1])
+        gang, taken = self._jobs.pop(job)
+        self._placer.release(taken)
+        self._cluster.forget(gang.jobs[0])
 
     @property
     def placement(self) -> Placement:
@@ -83,5 +86,8 @@ class Session:
 
     def verify(self) -> tuple[Violation, ...]:
         """Return what the independent verifier has against `placement`: nothing, unless there is a bug."""
-        jobs = tuple(gang.jobs[0] for gang, _ in self._jobs.values())
-        return verify(self._request.model_copy(update={"jobs": jobs}), self.placement, self._cluster.tree.fabric)
+        jobs = {job.name: job for job in self._request.jobs}
+        jobs |= {name: gang.jobs[0] for name, (gang, _) in self._jobs.items()}
+        return verify(
+            self._request.model_copy(update={"jobs": tuple(jobs.values())}), self.placement, self._cluster.tree.fabric
+        )

@@ -79,13 +79,21 @@ class Cluster:
 
     def note(self, job: Job) -> None:
         """Take note of a job: its rules towards other jobs, and the CPU its pods ask for per GPU."""
+        self._ask(job, 1)
+        if job.exclusive_level or any(rule.jobs for rule in job.apart):
+            self.keeping_away.append(job)
+
+    def forget(self, job: Job) -> None:
+        """Undo `note`."""
+        self._ask(job, -1)
+        self.keeping_away = [other for other in self.keeping_away if other is not job]
+
+    def _ask(self, job: Job, times: int) -> None:
         for podset in job.podsets:
             gpu_milli = 1000 * podset.gpus or podset.gpu_milli or 0
             if gpu_milli:
-                self.asked_cpu += podset.count * podset.cpu_milli
-                self.asked_gpu_milli += podset.count * gpu_milli
-        if job.exclusive_level or any(rule.jobs for rule in job.apart):
-            self.keeping_away.append(job)
+                self.asked_cpu += times * podset.count * podset.cpu_milli
+                self.asked_gpu_milli += times * podset.count * gpu_milli
 
     def whole_node(self, shape: Shape) -> bool:
         """Return whether pods of this shape take all GPUs of the largest node."""

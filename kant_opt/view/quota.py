@@ -42,8 +42,23 @@ class Quotas:
                     for resource, amount in self._held(hold, node).items():
                         self._add(queue, resource, cluster.first_pool[node], amount)
 
+    def unused(self) -> Quotas:
+        """Return the same caps with nothing running that counts towards them."""
+        fresh = Quotas(self.cluster)
+        for cap in fresh.caps:
+            cap.usage = 0
+        return fresh
+
     def __bool__(self) -> bool:
         return bool(self.caps)
+
+    def is_exact(self, part: Part) -> bool:
+        """Return whether "within quota" has one meaning for the part: not where its pods may be charged to several
+        pools of which some have a quota of their own."""
+        if all(not cap.pool for cap in self.caps if part.job.queue in cap.queues):
+            return True
+        pools = self._charged_pools(part)
+        return len({pools[node] for node in np.flatnonzero(part.eligible).tolist()}) <= 1
 
     def pods_left(self, part: Part) -> int:
         """Return the most pods of `part` that some pool still allows."""

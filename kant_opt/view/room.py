@@ -82,8 +82,9 @@ def _rules_towards_others(free: Free, gang: Gang) -> list[tuple[int, list[str], 
         if other.exclusive_level:
             found.append((tree.depth(other.exclusive_level), [other.name], False))
     for alloc in free.cluster.exclusive:
-        if alloc.exclusive_level and alloc.job not in own:
-            found.append((tree.depth(alloc.exclusive_level), [alloc.job], False))
+        assert alloc.exclusive_level is not None
+        others = sorted(free.pods_of) if alloc.job in own else [alloc.job]
+        found.append((tree.depth(alloc.exclusive_level), others, False))
     for group in request.groups:
         if group.together_level and not own.isdisjoint(group.jobs):
             found.append((tree.depth(group.together_level), list(group.jobs), True))
