@@ -89,8 +89,7 @@ class Placer:
         return found
 
     def _fits_without_quota(self, gang: Gang) -> bool:
-        unlimited = Placer(self.free, self.strategy, self.quotas, self.work)
-        unlimited.quotas = _no_quotas(self.free)
+        unlimited = Placer(self.free, self.strategy, _no_quotas(self.free), self.work)
         taken = unlimited._elastic(gang)
         if isinstance(taken, str):
             return False

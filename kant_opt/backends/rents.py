@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Container, Sequence
 from importlib.util import find_spec
@@ -11,6 +12,8 @@ import numpy as np
 from kant_opt.backends.lp import Row, maximise
 from kant_opt.bounds.rents import SCALE, Market
 from kant_opt.view import Ints
+
+log = logging.getLogger("kant_opt")
 
 MOST_ROWS = 40_000
 """Rows beyond which all leaves share one table of rents: the bound may be weaker, but comes within a second or two."""
@@ -22,7 +25,8 @@ def best_rents(market: Market, seconds: float | None = None, placed: Container[s
     """Return rents per kind of the leaves' parents, in 1 / SCALE, for `Market.bound`: best for the jobs `placed`
     (None: all).
 
-    None where HiGHS is not installed, the program is too large even so, or the time is up (20 s where none is given).
+    None where HiGHS is not installed or fails, the program is too large even so, or the time is up (20 s where none
+    is given).
     """
     if find_spec("highspy") is None:
         return None
@@ -31,7 +35,11 @@ def best_rents(market: Market, seconds: float | None = None, placed: Container[s
     if pooled and _num_rows(market, 1) > 10 * MOST_ROWS:
         return None
     program = _Program(market, placed, pooled=pooled)
-    values = maximise(program.objective, program.rows, _HIGHEST, _LONGEST_S if seconds is None else seconds)
+    try:
+        values = maximise(program.objective, program.rows, _HIGHEST, _LONGEST_S if seconds is None else seconds)
+    except Exception:  # a solver that fails costs its bound, never the answer
+        log.warning("no bound by rents", exc_info=True)
+        return None
     if values is None:
         return None
     tables = [program.rents[0 if pooled else kind] for kind in kinds]

@@ -10,7 +10,6 @@ back on the set of leaves with the least left over.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from math import exp
 from random import Random
@@ -23,8 +22,6 @@ from kant_opt.backends.placer import Taken
 from kant_opt.backends.rents import best_rents
 from kant_opt.bounds.rents import Market
 from kant_opt.view import Gang, Ints, Mask
-
-log = logging.getLogger("kant_opt")
 
 _MOST_GANGS = 60
 """Gangs that one round may take off."""
@@ -136,11 +133,7 @@ def _search(task: Task, answer: Answer, members: list[int], nodes: Mask) -> list
 def _bound(task: Task, gangs: list[Gang], items: dict[int, Item], room: Ints) -> int:
     sizes = tuple((gang.jobs[0].name, items[k].size, items[k].scope) for k, gang in enumerate(gangs))
     market = Market(task.cluster.tree, [0, *_weights(task), 0], sizes, room)
-    try:
-        rents = best_rents(market, task.deadline.seconds_left)
-    except Exception:  # without a bound the search goes on to its limit
-        log.warning("no bound by rents", exc_info=True)
-        return 0
+    rents = best_rents(market, task.deadline.seconds_left)
     return 0 if rents is None else max(0, market.bound(rents))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import Literal
@@ -13,8 +12,6 @@ from kant_opt.bounds.rents import SCALE
 from kant_opt.engine.reasons import Explainer
 from kant_opt.schema import Certificate, LevelValue, RentMarket, RentTable, TermName
 from kant_opt.view import Cluster, Gang, Ints
-
-log = logging.getLogger("kant_opt")
 
 
 def level_values(
@@ -90,7 +87,7 @@ def _by_rents(facts: Facts, seconds: float | None) -> tuple[Bound, Certificate |
     total, sold = 0, []
     priced: set[str] = set()
     for market in markets(facts.free, facts.admitted, facts.traffic_weights):
-        rents = _rents(market, seconds)
+        rents = best_rents(market, seconds)
         if rents is not None and (bound := market.bound(rents)) > 0:
             total += bound
             priced |= {job for job, _, _ in market.sizes}
@@ -117,7 +114,7 @@ def _by_rents_of_any_set(facts: Facts, seconds: float | None) -> tuple[Bound, No
     """Return the traffic bound where other sets of gangs reach the same GPUs: what the cheapest pays less the rents."""
     placed = {job.name for gang in facts.admitted for job in gang.jobs}
     found = markets(facts.free, facts.possible, facts.traffic_weights)
-    rents = _rents(found[0], seconds, placed) if len(found) == 1 else None
+    rents = best_rents(found[0], seconds, placed) if len(found) == 1 else None
     if rents is None:
         return Bound(0, "trivial"), None
     paid = found[0].paid(rents)
@@ -129,14 +126,6 @@ def _by_rents_of_any_set(facts: Facts, seconds: float | None) -> tuple[Bound, No
 
     least = cheapest_sets(facts, price)
     return Bound(0 if least is None else max(0, -(-(least - found[0].rent(rents)) // SCALE)), "rents"), None
-
-
-def _rents(market: Market, seconds: float | None, placed: set[str] | None = None) -> list[Ints] | None:
-    try:
-        return best_rents(market, seconds, placed)
-    except Exception:  # a solver that fails costs its bound, never the answer
-        log.warning("no bound by rents", exc_info=True)
-        return None
 
 
 def _tables(market: Market, rents: Sequence[Ints]) -> RentMarket:

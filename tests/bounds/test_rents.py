@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kant_opt.backends import best_rents
 from kant_opt.bounds import Market, markets
+from kant_opt.engine import place
 from kant_opt.fabric import build_fabric
 from kant_opt.schema import Request
 from kant_opt.testing.builders import gang, racks, running
@@ -133,3 +134,15 @@ def test_pools_that_share_no_node_are_markets_of_their_own() -> None:
     found = markets_of(request.model_copy(update={"nodes": nodes}))
     assert sorted(job for market in found for job, _, _ in market.sizes) == ["a", "b"]
     assert len(found) == 2
+
+
+def test_a_solver_that_fails_costs_its_bound_and_not_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The competition that only rents see is then not proven; the gangs are placed all the same."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("kant_opt.backends.rents.maximise", fail)
+    outcome = place(racks("1,1,1|1,1,1", jobs=[gang("a", 2), gang("b", 2), gang("c", 2)]))
+    assert outcome.reasons == ()
+    assert {level.name: level.bound for level in outcome.levels}["traffic"] == 0
