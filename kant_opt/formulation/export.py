@@ -1,14 +1,17 @@
-"""A program as text that other solvers read: CPLEX LP and free MPS. The same program gives the same text."""
+"""A program as text that other solvers read: CPLEX LP, free MPS, CP-SAT's. The same program gives the same text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from kant_opt.errors import InputError
 from kant_opt.formulation.program import Program, Sense
 
 _TERMS_A_LINE = 8  # readers stop at 510 characters
 _ODD = re.compile(r"\W", re.ASCII)
+_FAR = 1 << 63
+_QUOTED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r"})
 _MPS_SENSE = {Sense.LE: "L", Sense.GE: "G", Sense.EQ: "E"}
 
 
@@ -72,6 +75,45 @@ def to_mps(program: Program, level: int = 0, fixed: Sequence[int] = ()) -> str:
     for name, lo, up in zip(names, program.lower, program.upper, strict=True):
         lines += [f" LO BOUND {name} {lo}", f" UP BOUND {name} {up}"]
     return "\n".join([*lines, "ENDATA", ""])
+
+
+def to_cp_sat(program: Program, level: int = 0, fixed: Sequence[int] = ()) -> str:
+    """Return the program as the text of a CP-SAT `CpModelProto`; arguments as for `to_lp`.
+
+    OR-Tools reads it with `CpModel().proto.parse_text_format(text)`, its `sat_runner` from a file `.pbtxt`. Names stay
+    as they are. Raises InputError where a variable is continuous: CP-SAT has none.
+    """
+    if not all(program.integer):
+        name = program.names[program.integer.index(0)]
+        raise InputError(f"variable {name!r} is continuous, and CP-SAT has none", way_out="write LP or MPS")
+    aim = program.levels[level]
+    sign = -1 if aim.sense == "max" else 1
+    lines = [f"name: {_quoted(f'kant_opt: {aim.name}')}"]
+    for name, lo, up in zip(program.names, program.lower, program.upper, strict=True):
+        lines.append(f"variables {{ name: {_quoted(name)} domain: {_list((lo, up))} }}")
+    for r, sense in enumerate(program.senses):
+        lines.append(_cp_sat_row(program.row_names[r], list(program.terms_of(r)), sense, program.rhs[r]))
+    lines += [_cp_sat_row(*row) for row in _fixing(program, fixed)]
+    columns, coefficients = _list(aim.terms), _list(sign * c for c in aim.terms.values())
+    lines.append(
+        f"objective {{ vars: {columns} coeffs: {coefficients} offset: {sign * aim.constant} scaling_factor: {sign} }}"
+    )
+    return "\n".join([*lines, ""])
+
+
+def _cp_sat_row(name: str, terms: Sequence[tuple[int, int]], sense: Sense, rhs: int) -> str:
+    domain = (-_FAR if sense is Sense.LE else rhs, _FAR - 1 if sense is Sense.GE else rhs)
+    columns, coefficients = _list(i for i, _ in terms), _list(c for _, c in terms)
+    linear = f"linear {{ vars: {columns} coeffs: {coefficients} domain: {_list(domain)} }}"
+    return f"constraints {{ name: {_quoted(name)} {linear} }}"
+
+
+def _list(numbers: Iterable[int]) -> str:
+    return f"[{', '.join(map(str, numbers))}]"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name.translate(_QUOTED)}"'
 
 
 def _fixing(program: Program, fixed: Sequence[int]) -> Iterator[tuple[str, list[tuple[int, int]], Sense, int]]:
