@@ -21,6 +21,27 @@ _HIGHEST = 100_000
 _LONGEST_S = 20.0
 
 
+class Rents:
+    """The best rents of the markets of one request, each market's found once."""
+
+    def __init__(self) -> None:
+        self._found: dict[object, list[Ints] | None] = {}
+
+    def of(
+        self, market: Market, seconds: float | None = None, placed: Container[str] | None = None
+    ) -> list[Ints] | None:
+        """Return `best_rents` of the market, found now or before; with 0 `seconds` only those found before."""
+        sold = tuple(sorted((size, scope) for job, size, scope in market.sizes if placed is None or job in placed))
+        key = (sold, market.longest, market.free.tobytes(), tuple(market.weights))
+        if key not in self._found and seconds != 0:
+            self._found[key] = best_rents(market, seconds, placed)
+        return self._found.get(key)
+
+    def __bool__(self) -> bool:
+        """Whether any were looked for."""
+        return bool(self._found)
+
+
 def best_rents(market: Market, seconds: float | None = None, placed: Container[str] | None = None) -> list[Ints] | None:
     """Return rents per kind of the leaves' parents, in 1 / SCALE, for `Market.bound`: best for the jobs `placed`
     (None: all).

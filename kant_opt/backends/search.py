@@ -19,7 +19,6 @@ import numpy as np
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.leaves import Item, Leaves, Shares
 from kant_opt.backends.placer import Taken
-from kant_opt.backends.rents import best_rents
 from kant_opt.bounds.rents import Market
 from kant_opt.view import Gang, Ints, Mask
 
@@ -133,7 +132,7 @@ def _search(task: Task, answer: Answer, members: list[int], nodes: Mask) -> list
 def _bound(task: Task, gangs: list[Gang], items: dict[int, Item], room: Ints) -> int:
     sizes = tuple((gang.jobs[0].name, items[k].size, items[k].scope) for k, gang in enumerate(gangs))
     market = Market(task.cluster.tree, [0, *_weights(task), 0], sizes, room)
-    rents = best_rents(market, task.deadline.seconds_left)
+    rents = task.rents.of(market, task.deadline.seconds_left)
     return 0 if rents is None else max(0, market.bound(rents))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import ceil, gcd, isfinite
-from threading import Lock, Thread
+from threading import RLock, Thread
 from time import monotonic
 from typing import Literal
 
@@ -51,12 +51,12 @@ class RawAnswer:
 
 
 class Stop:
-    """A request to stop, made by one thread and heard by the solver in another."""
+    """A request to stop, made by anybody at any time: another thread, or a signal's handler."""
 
     def __init__(self) -> None:
         self.asked = False
         self._calls: list[Callable[[], object]] = []
-        self._lock = Lock()
+        self._lock = RLock()  # a handler may interrupt the thread that holds it
 
     def when_asked(self, call: Callable[[], object]) -> None:
         """Run `call` as soon as somebody asks; at once where somebody has."""
@@ -67,7 +67,7 @@ class Stop:
             call()
 
     def ask(self) -> None:
-        """Ask the solver to stop."""
+        """Ask to stop. What was found until then is still verified and returned."""
         with self._lock:
             self.asked = True
             calls = list(self._calls)

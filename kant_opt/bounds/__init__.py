@@ -2,5 +2,15 @@
 
 from kant_opt.bounds.counting import Bound, Facts, cheapest_sets, counting_bounds, least_traffic
 from kant_opt.bounds.rents import Market, markets
+from kant_opt.bounds.weighted import weighted_bound
 
-__all__ = ["Bound", "Facts", "Market", "cheapest_sets", "counting_bounds", "least_traffic", "markets"]
+__all__ = [
+    "Bound",
+    "Facts",
+    "Market",
+    "cheapest_sets",
+    "counting_bounds",
+    "least_traffic",
+    "markets",
+    "weighted_bound",
+]

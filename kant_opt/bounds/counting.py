@@ -107,13 +107,13 @@ def _admitted(facts: Facts) -> dict[str, Bound]:
             step = gcd(step, part.gpu_milli)
             rounded = rounded or part.shape.mib > 0
             free_of_gpus += part.target * (part.worth - part.gpu_milli)  # worth something, takes no GPU
-        room = _usable_milli(facts.free, step, facts.open_nodes) + free_of_gpus - taken
+        room = usable_milli(facts.free, step, facts.open_nodes) + free_of_gpus - taken
         found[name] = Bound(sum(worth for worth, _ in gangs) if rounded else _largest_sum(gangs, room))
         taken += facts.values[name]
     return found
 
 
-def _usable_milli(free: Free, step: int, nodes: Mask) -> int:
+def usable_milli(free: Free, step: int, nodes: Mask) -> int:
     """Return GPU thousandths of `nodes` that pods of sizes divisible by `step` could use at most."""
     if step and step % 1000 == 0:
         return int((free.whole[nodes] // (step // 1000)).sum()) * step

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 
-from kant_opt.backends import BACKENDS, Answer, Backend, Deadline, Order, Taken, Task
-from kant_opt.engine.levels import level_values
+from kant_opt.backends import (
+    BACKENDS,
+    Answer,
+    Backend,
+    Deadline,
+    OnEvent,
+    Order,
+    Proof,
+    Stop,
+    Taken,
+    Task,
+    find_proof,
+)
+from kant_opt.engine.levels import level_values, values_of_levels
 from kant_opt.engine.reasons import Explainer
 from kant_opt.errors import BackendUnavailable, WrongAnswer
 from kant_opt.fabric import build_fabric, check_levels
@@ -39,6 +52,8 @@ def place(
     order: Order = "batch",
     limits: Limits | None = None,
     prove: bool = True,
+    on_event: OnEvent | None = None,
+    stop: Stop | None = None,
 ) -> Outcome:
     """Place the request's jobs and return a verified outcome.
 
@@ -58,13 +73,14 @@ def place(
     started = perf_counter()
     limits = limits or request.limits
     chosen = _backend(AUTO[order] if backend == "auto" else backend)
-    deadline = Deadline(limits.deadline_ms)
+    deadline = Deadline(limits.deadline_ms, stop)
     fabric = build_fabric(request.fabric, request.nodes)
     check_levels(request, fabric)
     cluster = Cluster(request, fabric)
     gangs = compile_gangs(cluster)
     free = Free(cluster)
-    answer = chosen.solve(Task(cluster, free, Quotas(cluster), gangs, order, limits, deadline))
+    task = Task(cluster, free, Quotas(cluster), gangs, order, limits, deadline, on_event)
+    answer = chosen.solve(task)
     placement = to_placement(cluster, answer)
     if broken := verify(request, placement, fabric):
         raise WrongAnswer(
@@ -72,9 +88,9 @@ def place(
         )
     explainer = Explainer(cluster, free, limits.search_states)
     reasons = explainer.explain(answer)
-    values = measure(request, placement, fabric)
-    seconds = 0 if not prove else deadline.seconds_left
-    levels, certificate = level_values(cluster, answer, explainer, values, seconds=seconds, hurried=deadline.passed)
+    values = values_of_levels(request.objective, measure(request, placement, fabric))
+    proof = _proof(task, answer, explainer, values, 0 if not prove else deadline.seconds_left)
+    levels, certificate = level_values(values, proof, answer)
     return Outcome(
         status=_status(answer, reasons, levels),
         placement=placement,
@@ -131,6 +147,16 @@ def _backend(name: str) -> Backend:
     if not found.available():
         raise BackendUnavailable(f"backend {found.name!r} is not installed")
     return found
+
+
+def _proof(task: Task, answer: Answer, explainer: Explainer, values: Mapping[str, int], seconds: float | None) -> Proof:
+    """Return the bounds of the answer's levels. Past the deadline no gang is tried alone, and they are the weaker."""
+    hurried = task.deadline.passed
+    admitted = [gang for gang, _ in answer.taken]
+    possible = admitted + [
+        gang for gang, why in answer.failed if why == "limit" or hurried or not explainer.impossible_alone(gang)
+    ]
+    return find_proof(task.cluster, explainer.before, possible, admitted, values, task.rents, seconds)
 
 
 def _status(answer: Answer, reasons: tuple[Reason, ...], levels: tuple[LevelValue, ...]) -> Status:

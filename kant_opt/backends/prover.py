@@ -1,0 +1,142 @@
+"""The best bounds that are known of an answer's objective levels: by counting, and of traffic by rents.
+
+Backends ask for them to know when to stop, the engine to say how good the answer is; see `bounds` for why they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+
+from kant_opt.backends.rents import Rents
+from kant_opt.bounds import Bound, Facts, Market, cheapest_sets, counting_bounds, least_traffic, markets, weighted_bound
+from kant_opt.bounds.rents import SCALE
+from kant_opt.schema import Certificate, RentMarket, RentTable, TermName
+from kant_opt.view import Cluster, Free, Gang, Ints
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Bounds by objective level, and what anybody may check the one by rents with."""
+
+    bounds: dict[str, Bound] = field(default_factory=dict)
+    certificate: Certificate | None = None
+
+
+def find_proof(
+    cluster: Cluster,
+    before: Free,
+    possible: Sequence[Gang],
+    admitted: Sequence[Gang],
+    values: Mapping[str, int],
+    rents: Rents,
+    seconds: float | None = None,
+) -> Proof:
+    """Return a bound of every objective level that has one, given the values reached on the levels before it.
+
+    `before` is the room without the answer, `possible` the gangs not proven impossible on it alone, `admitted` those
+    placed, `values` the value reached of every level. `seconds` may be spent on finding rents where counting does not
+    reach the traffic: 0 for none but those found before, None for any.
+    """
+    objective = cluster.request.objective
+    facts = Facts(
+        free=before,
+        possible=possible,
+        admitted=admitted,
+        values=dict(values),
+        traffic_weights=[0, *objective.weights_of(cluster.tree.levels[:-1]).values(), 0],
+    )
+    if objective.weights:
+        return Proof({"weighted": _weighted(facts, objective.weights, values["weighted"], rents, seconds)})
+    found = counting_bounds(facts, objective.order)
+    order = objective.order
+    if (
+        (seconds == 0 and not rents)
+        or "traffic" not in order
+        or "admitted" not in order[: order.index("traffic")]
+        or found["traffic"].value >= values["traffic"]
+    ):
+        return Proof(found)
+    bound, certificate = (_by_rents if facts.settled else _by_rents_of_any_set)(facts, rents, seconds)
+    if bound.value <= found["traffic"].value:
+        return Proof(found)
+    return Proof(found | {"traffic": bound}, certificate)
+
+
+def _by_rents(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Bound, Certificate | None]:
+    """Return the traffic bound by the best rents of every market, other jobs counted, and its certificate."""
+    total, sold = 0, []
+    priced: set[str] = set()
+    for market in markets(facts.free, facts.admitted, facts.traffic_weights):
+        tables = rents.of(market, seconds)
+        if tables is not None and (bound := market.bound(tables)) > 0:
+            total += bound
+            priced |= {job for job, _, _ in market.sizes}
+            sold.append(_tables(market, tables))
+    others = [gang for gang in facts.admitted if priced.isdisjoint(job.name for job in gang.jobs)]
+    certificate = _certificate(sold, total) if sold else None
+    return Bound(total + sum(least_traffic(facts, gang) for gang in others), "rents"), certificate
+
+
+def _by_rents_of_any_set(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Bound, None]:
+    """Return the traffic bound where other sets of gangs reach the same GPUs: what the cheapest pays less the rents."""
+    priced = _prices(facts, rents, seconds)
+    if priced is None:
+        return Bound(0, "trivial"), None
+    price, rent = priced
+    least = cheapest_sets(facts, price)
+    return Bound(0 if least is None else max(0, -(-(least - rent) // SCALE)), "rents"), None
+
+
+def _weighted(facts: Facts, weights: Mapping[TermName, int], value: int, rents: Rents, seconds: float | None) -> Bound:
+    """Return the bound of a weighted sum: by counting, and by rents where that does not reach its value."""
+    counted = weighted_bound(facts, weights)
+    if counted.value >= value or not weights.get("traffic") or not weights.get("admitted"):
+        return counted
+    priced = _prices(facts, rents, seconds)
+    if priced is None:
+        return counted
+    return max(counted, weighted_bound(facts, weights, *priced, SCALE), key=lambda bound: bound.value)
+
+
+def _prices(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Callable[[Gang], int], int] | None:
+    """Return what every possible gang pays and the rent of all leaves, in 1 / SCALE: any set's traffic is at least the
+    sum of its prices less the rent. None where there are no rents, or several markets to find them for.
+    """
+    placed = {job.name for gang in facts.admitted for job in gang.jobs}
+    found = markets(facts.free, facts.possible, facts.traffic_weights)
+    tables = rents.of(found[0], seconds, placed) if len(found) == 1 else None
+    if tables is None:
+        return None
+    paid = found[0].paid(tables)
+
+    def price(gang: Gang) -> int:
+        if all(job.name in paid for job in gang.jobs):
+            return sum(paid[job.name] for job in gang.jobs)
+        return SCALE * least_traffic(facts, gang)
+
+    return price, found[0].rent(tables)
+
+
+def _certificate(sold: list[RentMarket], bound: int) -> Certificate:
+    """Return the certificate in the largest unit of which all rents are whole numbers."""
+    unit = gcd(SCALE, *(rent for market in sold for table in market.tables for rent in table.rents))
+    markets = tuple(
+        RentMarket(
+            jobs=market.jobs,
+            tables=tuple(RentTable(domain=t.domain, rents=tuple(r // unit for r in t.rents)) for t in market.tables),
+        )
+        for market in sold
+    )
+    return Certificate(scale=SCALE // unit, markets=markets, bound=bound)
+
+
+def _tables(market: Market, rents: Sequence[Ints]) -> RentMarket:
+    tree, depth = market.tree, market.tree.leaf_depth - 1
+    tables = [
+        RentTable(domain=tree.paths[depth][domain], rents=tuple(rents[kind].tolist()))
+        for domain, kind in enumerate(market.kinds[depth].tolist())
+        if market.room(depth, domain)
+    ]
+    return RentMarket(jobs=tuple(sorted(job for job, _, _ in market.sizes)), tables=tuple(tables))

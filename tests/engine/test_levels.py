@@ -1,0 +1,131 @@
+"""Bounds of the objective levels: argued for weighted sums, and rents found once for whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kant_opt.backends.lp import maximise
+from kant_opt.engine import place
+from kant_opt.errors import InputError
+from kant_opt.schema import Objective, Request
+from kant_opt.testing.brute_force import brute_force
+from kant_opt.testing.builders import gang, racks
+from kant_opt.testing.strategies import requests
+
+CALM = settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    request: Request
+    value: int
+    bound: int
+    source: str
+    why: str
+
+
+def weighted(nodes: str, sizes: dict[str, int], **weights: int) -> Request:
+    return racks(nodes, jobs=[gang(name, n) for name, n in sizes.items()], objective=Objective(weights=weights))
+
+
+CASES = [
+    Case(
+        "all-fit-inside-racks",
+        weighted("1,1|1,1", {"a": 2, "b": 2}, admitted=1, traffic=500),
+        -4000,
+        -4000,
+        "counting",
+        "every gang is worth its 2000 thousandths and has no traffic",
+    ),
+    Case(
+        "no-more-than-there-is",
+        weighted("1,1|1,1", {"a": 2, "b": 2, "c": 2}, admitted=2),
+        -8000,
+        -8000,
+        "counting",
+        "three gangs are worth 12000, but only 4 GPUs are there, of 2 x 1000 each",
+    ),
+    Case(
+        "the-last-one-is-cut",
+        weighted("1,1,1|1,1", {"a": 2, "b": 2, "c": 2}, admitted=1),
+        -4000,
+        -5000,
+        "counting",
+        "five GPUs hold two and a half of the twos; only whole ones count",
+    ),
+    Case(
+        "traffic-costs-a-gang-its-gain",
+        weighted("1|1|1", {"a": 3}, admitted=1, traffic=1400),
+        -200,
+        -200,
+        "counting",
+        "3000 for its GPUs less 1400 for each of two racks more",
+    ),
+    Case(
+        "rents-see-what-no-gang-sees-alone",
+        weighted("1,1,1,1|1,1,1,1", {"a": 3, "b": 3, "c": 2}, admitted=1000, traffic=1),
+        -7_999_999,
+        -7_999_999,
+        "rents",
+        "alone each fits into a rack of four; together the threes leave two single nodes for the two",
+    ),
+    Case(
+        "terms-that-nothing-pushes-down",
+        weighted("8", {"a": 1}, admitted=1, broken_nodes=7, broken_leaves=5),
+        -993,
+        -1000,
+        "counting",
+        "a pod of 1 GPU breaks its node of 8; counting would leave it out to mend that",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_weighted_sum_has_a_bound(case: Case) -> None:
+    (level,) = place(case.request, backend="e-binpack").levels
+    assert (level.value, level.bound, level.bound_source) == (case.value, case.bound, case.source), case.why
+
+
+WEIGHTS = st.fixed_dictionaries(
+    {}, optional={term: st.integers(0, 2000) for term in ("admitted", "traffic", "broken_nodes", "broken_leaves")}
+).filter(bool)
+
+
+@CALM
+@given(requests(max_nodes=4, max_jobs=3), WEIGHTS)
+def test_no_placement_is_below_the_bound_of_a_weighted_sum(request: Request, weights: dict[str, int]) -> None:
+    request = request.model_copy(update={"objective": Objective.model_validate({"weights": weights})})
+    try:
+        ((_, least),) = brute_force(request, limit=6_000).values
+    except InputError:
+        return  # too many to try them all
+    (level,) = place(request, backend="e-binpack").levels
+    assert level.bound is not None
+    assert level.bound <= least <= level.value
+
+
+def test_rents_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster of "rents-see-...": asked for by the search, to know when to stop, and by the engine."""
+    asked = []
+
+    def counted(*args: Any) -> Any:
+        asked.append(args)
+        return maximise(*args)
+
+    monkeypatch.setattr("kant_opt.backends.rents.maximise", counted)
+    request = racks("1,1,1,1|1,1,1,1", jobs=[gang("a", 3), gang("b", 3), gang("c", 2)])
+    outcome = place(request, backend="search")
+    assert outcome.certificate is not None
+    assert outcome.certificate.bound == 1
+    assert len(asked) == 1
