@@ -1,0 +1,228 @@
+"""The best schedule within the limits: bounds of our own first, a solver where they leave a gap.
+
+Whatever the solver does, the schedule is never worse than the one it starts from and comes in time: each answer is
+checked against the program, each bound against its own schedule, and a solver that hangs is ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from time import monotonic
+
+from kant_opt.backends.base import Deadline
+from kant_opt.backends.solver import ENDED, Effort, OnEvent, RawAnswer, Stop, settle, within
+from kant_opt.backends.worker import Worker, emit, give_back, hire
+from kant_opt.formulation.schedule import Goal, Schedule, ScheduleProgram
+from kant_opt.formulation.schedule_bounds import ScheduleBound, schedule_bound
+from kant_opt.schema import Limits
+
+log = logging.getLogger("kant_opt")
+
+FixedGoals = Sequence[tuple[Goal, int]]
+"""Goals that may not become worse than the value beside them."""
+_STATES_PER_WORK = 1_000_000
+_WORKERS_UNDER_A_CLOCK = 8
+_START_S = 0.3
+_PATIENCE_S = 0.03
+_OVERRUN = 0.05
+"""As in `lexicographic`: what a limit of work means, how many workers, when a solver is worth its start, and when it
+is told to stop."""
+
+
+class ScheduleSolver(ABC):
+    """One solver of scheduling programs. Its packages are imported only when it solves."""
+
+    name: str
+    needs: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
+
+    def available(self) -> bool:
+        """Return whether its packages are installed; looks, does not import."""
+        return all(find_spec(package) is not None for package in self.needs)
+
+    @abstractmethod
+    def solve(
+        self,
+        program: ScheduleProgram,
+        goal: Goal,
+        fixed: FixedGoals,
+        effort: Effort,
+        hint: Schedule | None,
+        on_event: OnEvent,
+        stop: Stop,
+    ) -> RawAnswer:
+        """Return the best schedule found for `goal`, as the starts and then the modes, and the best bound proven."""
+
+
+@dataclass
+class Scheduled:
+    """What came out: the best schedule, and per goal its value and bound."""
+
+    schedule: Schedule | None
+    values: list[int] = field(default_factory=list)
+    bounds: list[ScheduleBound] = field(default_factory=list)
+    """A bound that a solver proved holds among schedules in which the goals before it keep their values."""
+    limit_hit: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def proven(self) -> bool:
+        """True where every value meets its bound."""
+        return self.schedule is not None and all(
+            value == bound.value for value, bound in zip(self.values, self.bounds, strict=True)
+        )
+
+
+def solve_schedule(
+    program: ScheduleProgram,
+    start: Schedule | None,
+    solver: ScheduleSolver,
+    limits: Limits,
+    deadline: Deadline,
+    *,
+    apart: bool = True,
+) -> Scheduled:
+    """Return the best schedule found, goal by goal, each solved with those before it kept at their values.
+
+    It starts from `start` and is never worse; without one there may be none. Without a deadline the solver gets
+    `limits.search_states` / 1e6 units of its deterministic work per goal and one worker, and repeats itself. With
+    `apart` it works in a process of its own, else in a thread, which cannot be ended. Raises ValueError where an
+    activity fits at no time.
+    """
+    run = _Run(program, limits, deadline, solver, Scheduled(None))
+    if start is not None:
+        if wrong := next(program.broken(start), ""):
+            log.error("the schedule to start from does not hold: %s", wrong)
+            run.answer.notes.append(f"the schedule to start from does not hold: {wrong}")
+        else:
+            run.answer.schedule = start
+    try:
+        run.solve(apart)
+    finally:
+        if run.worker is not None:
+            give_back(run.worker)
+    return run.answer
+
+
+@dataclass
+class _Run:
+    program: ScheduleProgram
+    limits: Limits
+    deadline: Deadline
+    solver: ScheduleSolver
+    answer: Scheduled
+    worker: Worker | None = None
+    fixed: list[tuple[Goal, int]] = field(default_factory=list)
+    trusted: bool = True
+
+    def solve(self, apart: bool) -> None:
+        proven, answer = True, self.answer
+        for i, goal in enumerate(self.program.goals):
+            bound = schedule_bound(self.program, goal)
+            if self._value(goal) != bound.value and self.trusted and self._may_start(apart):
+                raw = self._ask(goal, more_to_come=i + 1 < len(self.program.goals))
+                self._adopt(goal, raw)
+                if raw.bound is not None and proven and raw.bound > bound.value:
+                    bound = ScheduleBound(raw.bound, self.solver.name)
+            value = self._value(goal)
+            if value is None:
+                return
+            if bound.value > value:
+                log.error("%s bounds %s by %d, and %d was found", bound.source, goal.name, bound.value, value)
+                bound = ScheduleBound(0, "trivial")
+            answer.values.append(value)
+            answer.bounds.append(bound)
+            self.fixed.append((goal, value))
+            proven = proven and value == bound.value
+
+    def _value(self, goal: Goal) -> int | None:
+        return None if self.answer.schedule is None else self.program.value(goal, self.answer.schedule)
+
+    def _may_start(self, apart: bool) -> bool:
+        left = self.deadline.seconds_left
+        if left is not None and left < _START_S:
+            self.answer.limit_hit = self.answer.limit_hit or "deadline"
+            return False
+        if apart and self.worker is None:
+            self.worker = hire(self.solver.loads)
+        return True
+
+    def _ask(self, goal: Goal, *, more_to_come: bool) -> RawAnswer:
+        left, limits = self.deadline.seconds_left, self.limits
+        seconds = left if left is None or not more_to_come else left / 2
+        effort = Effort(
+            seconds=seconds,
+            work=limits.search_states / _STATES_PER_WORK if seconds is None else None,
+            workers=limits.workers if seconds is None else max(limits.workers, _WORKERS_UNDER_A_CLOCK),
+            seed=limits.seed,
+        )
+
+        def on_event(kind: str, value: int) -> None:
+            log.debug("%s: %s %s %d", self.solver.name, goal.name, kind, value)
+
+        def ask(stop: Stop) -> RawAnswer:
+            if self.worker is None:
+                return self.solver.solve(self.program, goal, fixed, effort, hint, on_event, stop)
+            stop.when_asked(self.worker.kill)
+            until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
+            found = self.worker.call(
+                _solve_there, self.solver, self.program, goal, fixed, effort, until, hint, on_event=on_event
+            )
+            assert isinstance(found, RawAnswer)
+            return found
+
+        fixed, hint = list(self.fixed), self.answer.schedule
+        return self._checked(goal, within(seconds, ask, patience=_PATIENCE_S))
+
+    def _checked(self, goal: Goal, raw: RawAnswer) -> RawAnswer:
+        """Return `raw` with everything in it that does not hold taken out, and a note of it."""
+        if raw.values is None:
+            return replace(raw, word=settle(raw.word, None, None), value=None, bound=None)
+        schedule = _schedule(self.program, raw.values)
+        wrong = next(self.program.broken(schedule), "")
+        for known, limit in self.fixed:
+            if not wrong and self.program.value(known, schedule) > limit:
+                wrong = f"{known.name} is worse than the {limit} it had"
+        if wrong:
+            return RawAnswer("UNKNOWN", seconds=raw.seconds, note=f"its schedule does not hold: {wrong}")
+        value, bound, note = self.program.value(goal, schedule), raw.bound, raw.note
+        if bound is not None and bound > value:
+            bound, note = None, f"its bound {bound} is beaten by its own schedule of {value}"
+        return replace(raw, word=settle(raw.word, value, bound), value=value, bound=bound, note=note)
+
+    def _adopt(self, goal: Goal, raw: RawAnswer) -> None:
+        """Take over a better schedule, note what went wrong and whether the solver is to be asked again."""
+        note, before = raw.note, self._value(goal)
+        if raw.word == "INFEASIBLE" and before is not None:
+            note = "says that nothing is possible, which the schedule at hand disproves"
+        if note:
+            self.answer.notes.append(f"{self.solver.name}: {note}")
+            self.trusted = note == ENDED
+        if raw.word not in ("OPTIMAL", "INFEASIBLE"):
+            self.answer.limit_hit = self.answer.limit_hit or ("work" if self.deadline.at is None else "deadline")
+        if raw.values is not None and raw.value is not None and (before is None or raw.value < before):
+            self.answer.schedule = _schedule(self.program, raw.values)
+
+
+def _schedule(program: ScheduleProgram, values: Sequence[int]) -> Schedule:
+    cut = len(program.activities)
+    return Schedule(tuple(values[:cut]), tuple(values[cut:]))
+
+
+def _solve_there(
+    solver: ScheduleSolver,
+    program: ScheduleProgram,
+    goal: Goal,
+    fixed: FixedGoals,
+    effort: Effort,
+    until: float | None,
+    hint: Schedule | None,
+) -> RawAnswer:
+    """Solve in the worker's process, whose start and imports may have used up some of the time."""
+    if until is not None:
+        effort = replace(effort, seconds=max(0.0, until - monotonic()))
+    return solver.solve(program, goal, fixed, effort, hint, emit, Stop())

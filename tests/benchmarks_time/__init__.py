@@ -1,0 +1,1 @@
+"""Published scheduling instances with known optima, and how near the planner comes."""

@@ -1,0 +1,65 @@
+"""PSPLIB's project scheduling instances: activities with precedences on renewable resources, best known makespans.
+
+Kolisch and Sprecher, Eur. J. Oper. Res. 96 (1997), doi:10.1016/S0377-2217(96)00170-1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kant_opt.formulation.schedule import Activity, Goal, Resource, ScheduleProgram
+
+
+@dataclass(frozen=True)
+class Project:
+    """Activities 0..n-1 without the two dummies."""
+
+    name: str
+    capacities: tuple[int, ...]
+    durations: tuple[int, ...]
+    demands: tuple[tuple[int, ...], ...]
+    """Per activity and resource."""
+    after: tuple[tuple[int, ...], ...]
+
+    def program(self) -> ScheduleProgram:
+        """Return it as a scheduling program with its makespan to be minimised."""
+        resources = tuple(Resource(f"R{r}", capacity) for r, capacity in enumerate(self.capacities))
+        activities = tuple(
+            Activity(f"{i + 1}", duration, ({r: d for r, d in enumerate(demand) if d},), after=after)
+            for i, (duration, demand, after) in enumerate(zip(self.durations, self.demands, self.after, strict=True))
+        )
+        return ScheduleProgram(resources, activities, (Goal("makespan"),))
+
+
+def read_project(path: Path) -> Project:
+    """Read a file of Patterson's format: n R, capacities, then duration, R demands, number of successors, these."""
+    words = iter(int(word) for word in path.read_text().split())
+    count, kinds = next(words), next(words)
+    capacities = tuple(next(words) for _ in range(kinds))
+    durations, demands = [], []
+    after: list[list[int]] = [[] for _ in range(count)]
+    for i in range(count):
+        durations.append(next(words))
+        demands.append(tuple(next(words) for _ in range(kinds)))
+        for _ in range(next(words)):
+            after[next(words) - 1].append(i)
+    inner = range(1, count - 1)
+    return Project(
+        name=path.stem,
+        capacities=capacities,
+        durations=tuple(durations[i] for i in inner),
+        demands=tuple(demands[i] for i in inner),
+        after=tuple(tuple(k - 1 for k in after[i] if k) for i in inner),
+    )
+
+
+def best_known(folder: Path, kind: str) -> dict[str, tuple[int, int]]:
+    """Return (lower, upper) bounds of the makespan per instance of `kind` ("j30", "j60", "j120")."""
+    if kind == "j30":
+        rows = re.findall(r"^(\d+)\s+(\d+)\s+(\d+)\s", (folder / "best_known" / "j30opt.sm").read_text(), re.MULTILINE)
+        return {f"j30_{p}_{i}": (int(v), int(v)) for p, i, v in rows}
+    text = (folder / "best_known" / f"{kind}lb.sm").read_text()
+    rows = re.findall(r"^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s", text, re.MULTILINE)
+    return {f"{kind}_{p}_{i}": (int(lower), int(upper)) for p, i, upper, lower in rows}
