@@ -11,7 +11,7 @@ from typing import Literal
 
 from kant_opt.backends.placer import Failure, Taken
 from kant_opt.backends.rents import Rents
-from kant_opt.backends.solver import Stop
+from kant_opt.backends.solver import News, Stop
 from kant_opt.bounds import Bound
 from kant_opt.registry import Registry
 from kant_opt.schema import Limits
@@ -33,7 +33,7 @@ class Event:
     source: str
     """Who found it: a backend, or what proved a bound."""
     level: str
-    kind: Literal["incumbent", "bound"]
+    kind: News
     value: int
 
 
@@ -87,7 +87,7 @@ class Task:
     rents: Rents = field(default_factory=Rents)
     """The rents of this request's markets."""
 
-    def tell(self, source: str, level: str, kind: Literal["incumbent", "bound"], value: int) -> None:
+    def tell(self, source: str, level: str, kind: News, value: int) -> None:
         """Pass news on. What the listener raises is logged and ends nothing."""
         if self.on_event is not None:
             try:

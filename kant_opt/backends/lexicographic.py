@@ -11,9 +11,10 @@ from time import monotonic
 
 from kant_opt.backends.base import Answer, Deadline, Task
 from kant_opt.backends.placer import Placer, Taken
-from kant_opt.backends.solver import ENDED, Effort, Fixed, RawAnswer, Solver, Stop, checked, within
-from kant_opt.backends.worker import Worker, emit
-from kant_opt.bounds import Bound, Facts, counting_bounds
+from kant_opt.backends.prover import Proof, find_proof
+from kant_opt.backends.solver import ENDED, Effort, Fixed, News, RawAnswer, Solver, Stop, checked, within
+from kant_opt.backends.worker import Worker, emit, told_to_stop
+from kant_opt.bounds import Bound
 from kant_opt.errors import InputError
 from kant_opt.formulation.per_node import PerNode, Pods
 from kant_opt.formulation.program import Level, Program, value_of
@@ -28,7 +29,7 @@ _STATES_PER_WORK = 1_000_000
 _WORKERS_UNDER_A_CLOCK = 8
 _START_S = 0.3
 _PATIENCE_S = 0.03
-"""How long after its time a solver is ended, and waited for then."""
+"""How long after its time a solver is told to stop, waited for then, and ended."""
 _OVERRUN = 0.05
 """Share of its time by which a solver is told to stop earlier: most look at the clock now and then only."""
 
@@ -37,22 +38,25 @@ class Clock:
     """The seconds left for searching; None for ever without a deadline."""
 
     def __init__(self, deadline: Deadline) -> None:
+        self.stop = deadline.stop
         self.end = None
         if deadline.at is not None:
             self.end = deadline.at - _KEPT_BACK * max(0.0, deadline.at - monotonic())
 
     @property
     def left(self) -> float | None:
+        if self.stop.asked:
+            return 0.0
         return None if self.end is None else self.end - monotonic()
 
     @property
     def is_up(self) -> bool:
-        return self.end is not None and monotonic() >= self.end
+        return self.left is not None and self.left <= 0
 
     @property
     def is_worth_a_start(self) -> bool:
         """Whether there is time to start a process and load a solver."""
-        return self.end is None or self.end - monotonic() > _START_S
+        return self.left is None or self.left > _START_S
 
     def share(self, more_to_come: bool) -> float | None:
         """Return the seconds for one level: half of what is left where others follow."""
@@ -72,8 +76,9 @@ class Search:
     time: Clock
     answer: Answer
     counting: bool
-    """Whether counting bounds settle what they can."""
-    fixed: list[tuple[Level, int]] = field(default_factory=list)
+    """Whether bounds known without the solver settle what they can."""
+    solved: dict[str, int] = field(default_factory=dict)
+    """Bounds that the solver proved, by level."""
 
     def run(self) -> None:
         """Improve the answer and put its bounds and notes beside it."""
@@ -83,35 +88,44 @@ class Search:
         best = self._encoded(self.answer)
         if best is None:
             return
-        self.best = best
         self.possible = [gang for gang, _ in self.answer.taken if gang.open_parts]
         self.possible += [gang for gang, _ in self.answer.failed if not self._impossible(gang)]
-        improved, proven, trusted = False, True, True
+        self._take(best)
+        for level in self.program.levels:
+            task.tell(self.name, level.name, "incumbent", value_of(level, best))
+        trusted = True
         for i, level in enumerate(self.program.levels):
-            bound = self._counted(level)
-            value = value_of(level, self.best)
-            if trusted and (bound is None or bound.value != value) and not self.time.is_up:
-                raw = self._ask(level, more_to_come=i + 1 < len(self.program.levels))
-                if raw.word != "OPTIMAL":
-                    self.answer.limit_hit = self.answer.limit_hit or ("work" if self.time.end is None else "deadline")
-                trusted = self._believed(raw)
-                if raw.values is not None and self._better(level, raw):
-                    self.best, improved = self._tidy(raw.values), True
-                    value = value_of(level, self.best)
-                    bound = self._counted(level)  # counted for the values before it: still those
-                bound = self._stronger(level, bound, raw.bound)
-            if bound is not None and proven:
+            known = self._known(level, more_to_come=True)
+            if known is not None:
+                task.tell(known.source, level.name, "bound", known.value)
+            if trusted and not self.time.is_up and (known is None or known.value != value_of(level, self.best)):
+                trusted = self._improve(i, level)
+        for level in self.program.levels:
+            bound = self._stronger(level, self._known(level), self.solved.get(level.name))
+            if bound is not None:
                 self.answer.bounds[level.name] = bound
-            if proven and (bound is None or bound.value != value):
-                proven = False
-                self.answer.notes.append(
-                    f"{self.name}: {level.name} is not proven, so later levels have no bound by it"
-                )
-            self.fixed.append((level, value))
-        if self.time.is_up and not proven:
-            self.answer.limit_hit = self.answer.limit_hit or "deadline"
-        if improved:
+            if self.time.is_up and (bound is None or bound.value != value_of(level, self.best)):
+                self.answer.limit_hit = self.answer.limit_hit or "deadline"
+        if self.best is not best:
             self._adopt()
+
+    def _improve(self, position: int, level: Level) -> bool:
+        """Ask the solver about one level, the values before it kept; return whether it is to be asked again."""
+        levels = self.program.levels
+        fixed = [(before, value_of(before, self.best)) for before in levels[:position]]
+        raw = self._ask(level, fixed, more_to_come=position + 1 < len(levels))
+        if raw.word != "OPTIMAL":
+            self.answer.limit_hit = self.answer.limit_hit or ("work" if self.time.end is None else "deadline")
+        if raw.bound is not None:
+            self.solved[level.name] = raw.bound
+        if raw.values is not None and self._better(level, raw):
+            self._take(self._tidy(raw.values))
+        return self._believed(raw)
+
+    def _take(self, values: list[int]) -> None:
+        """Make this point the best one."""
+        self.best = values
+        self.proof: Proof | None = None
 
     # -- the greedy answer as a point ------------------------------------------------------------
 
@@ -138,7 +152,7 @@ class Search:
 
     # -- one level -------------------------------------------------------------------------------
 
-    def _ask(self, level: Level, *, more_to_come: bool) -> RawAnswer:
+    def _ask(self, level: Level, fixed: Fixed, *, more_to_come: bool) -> RawAnswer:
         limits = self.task.limits
         seconds = self.time.share(more_to_come)
         effort = Effort(
@@ -148,13 +162,14 @@ class Search:
             seed=limits.seed,
         )
 
-        def on_event(kind: str, value: int) -> None:
+        def on_event(kind: News, value: int) -> None:
             log.debug("%s: %s %s %d", self.name, level.name, kind, value)
+            self.task.tell(self.name, level.name, kind, value)
 
         def ask(stop: Stop) -> RawAnswer:
             if self.worker is None:
                 return self.solver.solve(self.program, level, fixed, effort, hint, on_event, stop)
-            stop.when_asked(self.worker.kill)
+            stop.when_asked(self.worker.stop)
             until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
             answer = self.worker.call(
                 _solve_there, self.solver, self.program, level, fixed, effort, until, hint, on_event=on_event
@@ -162,8 +177,10 @@ class Search:
             assert isinstance(answer, RawAnswer)
             return answer
 
-        fixed, hint = list(self.fixed), list(self.best)
-        return checked(self.program, level, fixed, within(seconds, ask, patience=_PATIENCE_S))
+        hint = list(self.best)
+        end = None if self.worker is None else self.worker.kill
+        raw = within(seconds, ask, patience=_PATIENCE_S, stop=self.task.deadline.stop, end=end)
+        return checked(self.program, level, fixed, raw)
 
     def _believed(self, raw: RawAnswer) -> bool:
         """Note what went wrong; return whether the solver is to be asked about further levels."""
@@ -183,26 +200,25 @@ class Search:
         """Return the same placement with every derived variable at its exact value: no level is worse for it."""
         return self.written.values_of(*self.written.decode(values))
 
-    def _counted(self, level: Level) -> Bound | None:
-        """Return the counting bound of a level, given the values of those before it."""
-        objective = self.task.cluster.request.objective
+    def _known(self, level: Level, *, more_to_come: bool = False) -> Bound | None:
+        """Return the bound of a level that is known without the solver, given the values of those before it."""
         if not level.terms:
             return Bound(level.constant, "trivial")
-        if objective.weights or not self.counting:
+        if not self.counting:
             return None
-        jobs, _ = self.written.decode(self.best)
-        tree = self.task.cluster.tree
-        facts = Facts(
-            free=self.task.free,
-            possible=self.possible,
-            admitted=[gang for gang in self.possible if _is_placed(gang, jobs)],
-            values=self.program.cost(self.best),
-            traffic_weights=[0, *objective.weights_of(tree.levels[:-1]).values(), 0],
-        )
-        return counting_bounds(facts, objective.order).get(level.name)
+        if self.proof is None:
+            task = self.task
+            jobs, _ = self.written.decode(self.best)
+            admitted = [gang for gang in self.possible if _is_placed(gang, jobs)]
+            values, seconds = self.program.cost(self.best), self.time.share(more_to_come)
+            self.proof = find_proof(task.cluster, task.free, self.possible, admitted, values, task.rents, seconds)
+        return self.proof.bounds.get(level.name)
 
     def _stronger(self, level: Level, counted: Bound | None, solved: int | None) -> Bound | None:
-        """Return the stronger of two bounds: the counted one where they are equal, or where nothing was solved."""
+        """Return the stronger of two bounds: the counted one where they are equal, or where nothing was solved.
+
+        What was solved holds for all points that are no worse on the levels before, so for the best one's values too.
+        """
         value, most = value_of(level, self.best), level.sense == "max"
         if counted is not None and (counted.value < value if most else counted.value > value):
             log.error("counting bounds %s by %d, and %d was found", level.name, counted.value, value)
@@ -249,7 +265,7 @@ def _solve_there(
     """Solve in the worker's process, whose start and imports may have used up some of the time."""
     if until is not None:
         effort = replace(effort, seconds=max(0.0, until - monotonic()))
-    return solver.solve(program, level, fixed, effort, hint, emit, Stop())
+    return solver.solve(program, level, fixed, effort, hint, emit, told_to_stop())
 
 
 def _is_placed(gang: Gang, jobs: set[str]) -> bool:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import ceil, gcd, isfinite
-from threading import RLock, Thread
+from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Literal
 
@@ -24,7 +25,12 @@ Fixed = Sequence[tuple[Level, int]]
 """Levels that may not become worse than the value beside them."""
 ENDED = "did not stop in time and was ended"
 """The note of a solver whose process was killed at the end of its time."""
-OnEvent = Callable[[str, int], None]
+STOPPED = "was stopped by the caller before it had a better point"
+"""The note of a solver that the caller's wish to stop left without an answer."""
+_GRACE_S = 1.0
+"""How long a solver may take to come back with its best point when the caller wants to stop."""
+News = Literal["incumbent", "bound"]
+OnEvent = Callable[[News, int], None]
 """Told ("incumbent" | "bound", value of the level) while a solver works; from a thread of the solver's."""
 
 
@@ -65,6 +71,16 @@ class Stop:
             late = self.asked
         if late:
             call()
+
+    @contextmanager
+    def passed_on(self, call: Callable[[], object]) -> Iterator[None]:
+        """Within it, `call` runs as soon as somebody asks; at once where somebody has."""
+        self.when_asked(call)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls.remove(call)
 
     def ask(self) -> None:
         """Ask to stop. What was found until then is still verified and returned."""
@@ -174,34 +190,54 @@ def _what_breaks(program: Program, fixed: Fixed, values: Sequence[int]) -> str:
     return ""
 
 
-def within(seconds: float | None, ask: Callable[[Stop], RawAnswer], *, patience: float = 0.05) -> RawAnswer:
-    """Return what `ask` returns in at most `seconds` + 2 x `patience`; raises nothing but KeyboardInterrupt.
+def within(
+    seconds: float | None,
+    ask: Callable[[Stop], RawAnswer],
+    *,
+    patience: float = 0.05,
+    stop: Stop | None = None,
+    end: Callable[[], object] | None = None,
+) -> RawAnswer:
+    """Return what `ask` returns in at most `seconds` + 3 x `patience`; raises nothing but KeyboardInterrupt.
 
-    It runs in a thread of its own, told to stop when the time is up and left behind where it does not. `patience` is
-    twice: time over the limit before it is told, and time to come back then.
+    It runs in a thread of its own, and is told to stop when the time is up or the caller's `stop` is asked: a solver
+    that hears it returns its best point. Where it does not, `end` is called, and it is left behind. `patience` is
+    thrice: time over the limit before it is told, time to come back then, and time to end.
     """
-    stop = Stop()
+    inner = Stop()
     found: list[RawAnswer] = []
+    news = Event()
 
     def run() -> None:
         try:
-            found.append(ask(stop))
+            found.append(ask(inner))
         except Exception as error:  # whatever a solver throws, the answer at hand stands
             log.info("solver failed", exc_info=True)
             found.append(RawAnswer("UNKNOWN", note=f"failed: {type(error).__name__}: {error}"))
+        finally:
+            news.set()
 
     thread = Thread(target=run, name="kant_opt solver", daemon=True)
     started = monotonic()
     thread.start()
+    outer, ended = stop or Stop(), False
     try:
-        thread.join(None if seconds is None else max(0.0, seconds) + patience)
-        if thread.is_alive():
-            stop.ask()
+        with outer.passed_on(news.set):
+            news.wait(None if seconds is None else max(0.0, seconds) + patience)
+        if not found:
+            inner.ask()
+            thread.join(max(patience, _GRACE_S) if outer.asked else patience)
+        if not found and end is not None:
+            ended = True
+            end()
             thread.join(patience)
     except KeyboardInterrupt:
-        stop.ask()
+        inner.ask()
+        if end is not None:
+            end()
         raise
-    if found and not (stop.asked and found[0].values is None):
+    if found and not (inner.asked and found[0].values is None):
         return found[0]
-    note = ENDED if found else "did not stop in time and was left behind"
+    left = ENDED if found or ended else "did not stop in time and was left behind"
+    note = STOPPED if outer.asked else left
     return RawAnswer("UNKNOWN", seconds=monotonic() - started, note=note)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from queue import SimpleQueue
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Thread
+from threading import Lock, Thread
 from typing import IO, Any
+
+from kant_opt.backends.solver import Stop
 
 _START = "import sys; from kant_opt.backends.worker import _serve; _serve(sys.argv[1:])"
 _idle: dict[tuple[str, ...], list[Worker]] = {}
@@ -34,6 +37,7 @@ class Worker:
 
     def __init__(self, modules: tuple[str, ...] = ()) -> None:
         self.modules = modules
+        self._sending = Lock()
         self._start()
 
     def _start(self) -> None:
@@ -54,11 +58,9 @@ class Worker:
         """
         if not self.alive:
             self._start()
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            pickle.dump((function, args), self._process.stdin, protocol=5)
-            self._process.stdin.flush()
+            self._send(function, *args)
             while True:
                 kind, what = pickle.load(self._process.stdout)  # noqa: S301  # from a process of our own
                 if kind == "event" and on_event is not None:
@@ -71,12 +73,24 @@ class Worker:
             self.kill()
             raise WorkerDied(f"its process ended with code {self._process.returncode}") from error
 
+    def stop(self) -> None:
+        """Tell the function that runs there to stop, from any thread: see `told_to_stop`."""
+        with suppress(OSError, ValueError):  # it may have ended
+            self._send(None)
+
+    def _send(self, *message: object) -> None:
+        assert self._process.stdin is not None
+        with self._sending:
+            pickle.dump(message, self._process.stdin, protocol=5)
+            self._process.stdin.flush()
+
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End the process now."""
+        """End the process now, and those that it started."""
+        _end_group(self._process.pid)
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -114,6 +128,12 @@ def _dismiss() -> None:
 # -- in the process of the worker ------------------------------------------------------------------
 
 _answers: IO[bytes] | None = None
+_stop = Stop()
+
+
+def told_to_stop() -> Stop:
+    """Return what the caller of the function that runs asks when it wants it to stop."""
+    return _stop
 
 
 def emit(*event: object) -> None:
@@ -130,17 +150,17 @@ def _send(kind: str, what: object) -> None:
 
 def _serve(modules: list[str]) -> None:
     """Answer calls until the caller is gone. What solvers print goes nowhere: standard output is the caller's pipe."""
-    global _answers
+    global _answers, _stop
     _answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
-    calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+    calls: SimpleQueue[tuple[Stop, Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
     Thread(target=_listen, args=(calls,), daemon=True).start()
     for name in modules:
         with suppress(ImportError):  # said again, and heard, when it is used
             import_module(name)
     while True:
-        function, args = calls.get()
+        _stop, function, args = calls.get()
         try:
             result = function(*args)
         except BaseException as error:
@@ -149,10 +169,25 @@ def _serve(modules: list[str]) -> None:
             _send("answer", result)
 
 
-def _listen(calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]]) -> None:
-    """Take calls from the caller; where it is gone, end at once, also in the middle of one."""
+def _listen(calls: SimpleQueue[tuple[Stop, Callable[..., Any], tuple[Any, ...]]]) -> None:
+    """Take calls from the caller, or its wish that the last one stops; where it is gone, end at once, also in the
+    middle of a call."""
+    latest = Stop()
     while True:
         try:
-            calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301  # from our own caller
+            function, *args = pickle.load(sys.stdin.buffer)  # noqa: S301  # from our own caller
         except (EOFError, OSError):
+            _end_group(os.getpid())
             os._exit(0)
+        if function is None:
+            latest.ask()
+        else:
+            latest = Stop()
+            calls.put((latest, function, tuple(args)))
+
+
+def _end_group(process: int) -> None:
+    """End a worker and what it started: it leads a session, and so a group, of its own."""
+    with suppress(OSError, AttributeError):  # gone already, or a system without groups
+        if os.getpgid(process) == process:
+            os.killpg(process, signal.SIGKILL)
