@@ -14,48 +14,81 @@ Shares = dict[int, int]
 
 @dataclass(frozen=True)
 class Item:
-    """One gang: its nodes, and the depth of the domain that has to hold it (0 = none)."""
+    """One gang: its nodes, the depth of the domain that has to hold it (0 = none), and what its traffic counts."""
 
     size: int
     scope: int = 0
+    pods: int = 0
+    """Pods on each node whose pairs are counted where they are in different domains; 0: domains are counted."""
 
 
 class Leaves:
     """Free nodes per leaf, shares per gang, and the traffic of all gangs, kept up as gangs come and go.
 
     `domains[leaf][d - 1]` is the leaf's domain at depth d = 1 .. D, the last being itself; `weights[d - 1]` what one
-    more domain there costs.
+    more domain there costs. Of the leaf's nodes `idle[leaf]` are unused before the gangs come, others use the rest;
+    `broken` counts leaves with used and unused nodes.
     """
 
-    def __init__(self, free: Sequence[int], domains: Sequence[tuple[int, ...]], weights: Sequence[int]) -> None:
+    def __init__(
+        self,
+        free: Sequence[int],
+        domains: Sequence[tuple[int, ...]],
+        weights: Sequence[int],
+        idle: Sequence[int] = (),
+        used: Sequence[int] = (),
+    ) -> None:
         self.free = list(free)
+        self.idle = list(idle or free)
+        self.used = list(used or [0] * len(self.free))
+        self.broken = sum(idle > 0 and used > 0 for idle, used in zip(self.idle, self.used, strict=True))
         self.domains = domains
         self.weights = [(d, w) for d, w in enumerate(weights) if w]
         self.depth = len(weights)
         self.gangs_on: list[set[int]] = [set() for _ in free]
         self.shares: dict[int, Shares] = {}
+        self.pods: dict[int, int] = {}
+        """Item.pods of the gangs that have some."""
         self.cost = 0
 
-    def cost_of(self, shares: Shares) -> int:
-        """Return the traffic of one gang."""
+    def cost_of(self, shares: Shares, pods: int = 0) -> int:
+        """Return the traffic of one gang; `pods` as of its item."""
         if len(shares) == 1:
             return 0
+        if pods:
+            return pods * pods * sum(w * self._pairs(shares, d) for d, w in self.weights)
         return sum(w * (len({self.domains[leaf][d] for leaf in shares}) - 1) for d, w in self.weights)
+
+    def _pairs(self, shares: Shares, depth: int) -> int:
+        """Return the pairs of nodes in different domains."""
+        inside: dict[int, int] = {}
+        for leaf, nodes in shares.items():
+            domain = self.domains[leaf][depth]
+            inside[domain] = inside.get(domain, 0) + nodes
+        total = sum(inside.values())
+        return (total * total - sum(nodes * nodes for nodes in inside.values())) // 2
 
     def put(self, gang: int, shares: Shares) -> None:
         """Give a gang its nodes."""
         self.shares[gang] = shares
-        self.cost += self.cost_of(shares)
+        self.cost += self.cost_of(shares, self.pods.get(gang, 0))
         for leaf, nodes in shares.items():
-            self.free[leaf] -= nodes
+            self._use(leaf, nodes)
             self.gangs_on[leaf].add(gang)
+
+    def _use(self, leaf: int, nodes: int) -> None:
+        was = self.idle[leaf] > 0 and self.used[leaf] > 0
+        self.free[leaf] -= nodes
+        self.idle[leaf] -= nodes
+        self.used[leaf] += nodes
+        self.broken += (self.idle[leaf] > 0 and self.used[leaf] > 0) - was
 
     def take(self, gang: int) -> Shares:
         """Take a gang off its leaves and return what it had."""
         shares = self.shares.pop(gang)
-        self.cost -= self.cost_of(shares)
+        self.cost -= self.cost_of(shares, self.pods.get(gang, 0))
         for leaf, nodes in shares.items():
-            self.free[leaf] += nodes
+            self._use(leaf, -nodes)
             self.gangs_on[leaf].discard(gang)
         return shares
 

@@ -10,15 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kant_opt.backends import Deadline
+from kant_opt.backends import Answer, Deadline, Taken, Task, search
 from kant_opt.backends.leaves import Item, Leaves, Shares
+from kant_opt.backends.movable import Movable
 from kant_opt.backends.search import ruin_and_recreate
 from kant_opt.engine import place
 from kant_opt.errors import InputError
+from kant_opt.fabric import build_fabric
 from kant_opt.schema import Limits, Outcome, Request
 from kant_opt.testing.brute_force import brute_force
 from kant_opt.testing.builders import gang, podset, racks
 from kant_opt.testing.strategies import requests
+from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
 CALM = settings(
     deadline=None,
@@ -82,10 +85,12 @@ def test_equal_seeds_give_equal_answers() -> None:
     assert one.placement == two.placement
 
 
-def test_the_limit_that_bit_is_named() -> None:
-    request = full(40, 16, 2)
-    assert place(request, backend="search", limits=Limits(rounds=1)).run.limit_hit == "rounds"
+def test_the_limit_that_bit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four gangs of two nodes in three racks of three: one has to be cut, which without a bound nobody knows."""
+    request = racks("8,8,8|8,8,8|8,8,8", jobs=[gang(name, 2, 8) for name in "abcd"])
     assert place(request, backend="search").run.limit_hit == ""
+    monkeypatch.setattr("kant_opt.backends.rents.best_rents", lambda *_: None)
+    assert place(request, backend="search").run.limit_hit == "rounds"
 
 
 def test_the_deadline_ends_the_search() -> None:
@@ -96,8 +101,8 @@ def test_the_deadline_ends_the_search() -> None:
     assert outcome.reasons == ()
 
 
-def test_small_pods_stay_where_the_greedy_put_them() -> None:
-    """They fill broken nodes; only gangs of whole nodes change places."""
+def test_small_pods_on_broken_nodes_stay_where_the_greedy_put_them() -> None:
+    """They share nodes with nobody and move with their node at most; here the greedy put them well away."""
     request = full(12, 8, 4)
     small = [gang(f"s{i}", 1, 3) for i in range(5)]
     extra = racks("8,8,8,8,8,8,8,8", jobs=small).nodes
@@ -144,6 +149,91 @@ def test_gangs_that_stay_keep_their_nodes() -> None:
     assert outcome.placement is not None
     used = [node for job in outcome.placement.jobs for node in job.nodes]
     assert len(set(used)) == len(used) == 8
+
+
+def test_small_pods_move_out_of_the_way() -> None:
+    """Two gangs of two nodes need both racks of two, wherever these are; the small pods take the others."""
+    jobs = [gang("a", 2, 8), gang("b", 2, 8), gang("s", 1, 5), gang("t", 1, 5)]
+    for spec in ("8,8|8,8|8|8", "8|8,8|8|8,8", "8|8|8,8|8,8"):
+        outcome = place(racks(spec, jobs=jobs), backend="search")
+        assert values(outcome)["traffic"] == 0
+        assert outcome.reasons == ()
+
+
+def test_loose_loads_are_moved_for_a_gang() -> None:
+    """The small pods lie on both nodes of rack 1 and the gang is cut between racks 2 and 3: one swap mends it."""
+    request = racks("8,8|8|8,8", jobs=[gang("a", 2, 8), gang("s", 1, 5), gang("t", 1, 6), gang("u", 1, 7)])
+    task = task_of(request)
+    movable = Movable(task)
+    answer = answer_of(task, {"a": {"r2n1": 1, "r3n1": 1}, "s": {"r1n1": 1}, "t": {"r1n2": 1}, "u": {"r3n2": 1}})
+    (area,) = movable.areas(answer)
+    assert sorted(len(item.nodes) for item in area.items) == [1, 1, 1, 2]
+    movable.move(answer, area, [[0, 1] if item.gang else [2 + i] for i, item in enumerate(area.items, start=-1)])
+    assert {gang.name: sorted(t.node for t in taken) for gang, taken in answer.taken} == {
+        "a": [0, 1],
+        "s": [2],
+        "t": [3],
+        "u": [4],
+    }
+    assert task.free.whole.tolist() == [0, 0, 3, 2, 1]
+
+
+def test_gangs_of_several_podsets_and_of_pairs_move_too() -> None:
+    """Gangs that fill the leaves without a cut, some of a leader and workers, some of all-to-all traffic."""
+    request = full(20, 12, 3)
+    jobs = []
+    for i, job in enumerate(request.jobs):
+        both = (podset("leader", 1, 8), podset("worker", job.podsets[0].count - 1, 8))
+        podsets = both if i % 3 == 0 else job.podsets
+        jobs.append(
+            job.model_copy(update={"podsets": podsets, "communication": "all_to_all" if i % 3 == 1 else "ring"})
+        )
+    mixed = request.model_copy(update={"jobs": tuple(jobs)})
+    assert values(place(mixed, backend="e-binpack"))["traffic"] > 0
+    found = place(mixed, backend="search")
+    assert values(found)["traffic"] == 0
+    assert found.status == "OPTIMAL"
+
+
+def test_pairs_of_pods_in_different_domains_are_counted_by_hand() -> None:
+    """Nodes 3 + 1 in one block and 1 in the other, two pods on each: 3 + 3 + 1 pairs of nodes lie in different leaves,
+    4 in different blocks, and each pair of nodes is 2 x 2 pairs of pods."""
+    leaves = Leaves([3, 3, 3], [(0, 0), (0, 1), (1, 2)], [4, 1])
+    assert leaves.cost_of({0: 3, 1: 1, 2: 1}, pods=2) == 4 * (1 * (3 + 3 + 1) + 4 * 4)
+
+
+def test_what_stays_free_lies_in_few_leaves() -> None:
+    """Gangs of 2, 2, 2 and 2 nodes in four leaves of 4: two leaves can be full and two empty, so none is broken."""
+    jobs = [gang(name, 2, 8) for name in "abcd"]
+    request = racks("|".join(["8,8,8,8"] * 4), jobs=jobs)
+    task = task_of(request)
+    spread = {name: {f"r{i}n1": 1, f"r{i}n2": 1} for i, name in enumerate("abcd", start=1)}
+    movable = Movable(task)
+    answer = answer_of(task, spread)
+    (area,) = movable.areas(answer)
+    movable.move(answer, area, search._better(task, answer, area))
+    full_leaves = [sum(task.free.whole[4 * i : 4 * i + 4] == 0) for i in range(4)]
+    assert sorted(full_leaves) == [0, 0, 4, 4]
+
+
+def task_of(request: Request) -> Task:
+    cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
+    return Task(
+        cluster, Free(cluster), Quotas(cluster), compile_gangs(cluster), "batch", request.limits, Deadline(None)
+    )
+
+
+def answer_of(task: Task, where: dict[str, dict[str, int]]) -> Answer:
+    """Return an answer that puts pods of each job on the nodes named, their room taken."""
+    answer = Answer()
+    for gang_ in task.gangs:
+        part = gang_.parts[0]
+        taken = []
+        for name, pods in where[gang_.name].items():
+            node = task.cluster.tree.index[name]
+            taken.append(Taken(part, node, pods, task.free.take(node, part.shape, pods, part.job.name)))
+        answer.taken.append((gang_, taken))
+    return answer
 
 
 class Watched(Leaves):
