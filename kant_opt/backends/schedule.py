@@ -14,8 +14,9 @@ from importlib.util import find_spec
 from time import monotonic
 
 from kant_opt.backends.base import Deadline
-from kant_opt.backends.solver import ENDED, Effort, OnEvent, RawAnswer, Stop, settle, within
-from kant_opt.backends.worker import Worker, emit, give_back, hire
+from kant_opt.backends.lexicographic import Clock
+from kant_opt.backends.solver import ENDED, STOPPED, Effort, News, OnEvent, RawAnswer, Stop, settle, within
+from kant_opt.backends.worker import Worker, emit, give_back, hire, told_to_stop
 from kant_opt.formulation.schedule import Goal, Schedule, ScheduleProgram
 from kant_opt.formulation.schedule_bounds import ScheduleBound, schedule_bound
 from kant_opt.schema import Limits
@@ -26,11 +27,9 @@ FixedGoals = Sequence[tuple[Goal, int]]
 """Goals that may not become worse than the value beside them."""
 _STATES_PER_WORK = 1_000_000
 _WORKERS_UNDER_A_CLOCK = 8
-_START_S = 0.3
 _PATIENCE_S = 0.03
 _OVERRUN = 0.05
-"""As in `lexicographic`: what a limit of work means, how many workers, when a solver is worth its start, and when it
-is told to stop."""
+"""As in `lexicographic`: what a limit of work means, how many workers, and when a solver is told to stop."""
 
 
 class ScheduleSolver(ABC):
@@ -65,7 +64,7 @@ class Scheduled:
     schedule: Schedule | None
     values: list[int] = field(default_factory=list)
     bounds: list[ScheduleBound] = field(default_factory=list)
-    """A bound that a solver proved holds among schedules in which the goals before it keep their values."""
+    """A bound that a solver proved holds among schedules in which the goals before it are no worse."""
     limit_hit: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -93,7 +92,7 @@ def solve_schedule(
     `apart` it works in a process of its own, else in a thread, which cannot be ended. Raises ValueError where an
     activity fits at no time.
     """
-    run = _Run(program, limits, deadline, solver, Scheduled(None))
+    run = _Run(program, limits, Clock(deadline), solver, Scheduled(None))
     if start is not None:
         if wrong := next(program.broken(start), ""):
             log.error("the schedule to start from does not hold: %s", wrong)
@@ -112,7 +111,7 @@ def solve_schedule(
 class _Run:
     program: ScheduleProgram
     limits: Limits
-    deadline: Deadline
+    time: Clock
     solver: ScheduleSolver
     answer: Scheduled
     worker: Worker | None = None
@@ -120,13 +119,13 @@ class _Run:
     trusted: bool = True
 
     def solve(self, apart: bool) -> None:
-        proven, answer = True, self.answer
+        answer = self.answer
         for i, goal in enumerate(self.program.goals):
             bound = schedule_bound(self.program, goal)
             if self._value(goal) != bound.value and self.trusted and self._may_start(apart):
                 raw = self._ask(goal, more_to_come=i + 1 < len(self.program.goals))
                 self._adopt(goal, raw)
-                if raw.bound is not None and proven and raw.bound > bound.value:
+                if raw.bound is not None and raw.bound > bound.value:
                     bound = ScheduleBound(raw.bound, self.solver.name)
             value = self._value(goal)
             if value is None:
@@ -137,14 +136,12 @@ class _Run:
             answer.values.append(value)
             answer.bounds.append(bound)
             self.fixed.append((goal, value))
-            proven = proven and value == bound.value
 
     def _value(self, goal: Goal) -> int | None:
         return None if self.answer.schedule is None else self.program.value(goal, self.answer.schedule)
 
     def _may_start(self, apart: bool) -> bool:
-        left = self.deadline.seconds_left
-        if left is not None and left < _START_S:
+        if not self.time.is_worth_a_start:
             self.answer.limit_hit = self.answer.limit_hit or "deadline"
             return False
         if apart and self.worker is None:
@@ -152,8 +149,7 @@ class _Run:
         return True
 
     def _ask(self, goal: Goal, *, more_to_come: bool) -> RawAnswer:
-        left, limits = self.deadline.seconds_left, self.limits
-        seconds = left if left is None or not more_to_come else left / 2
+        seconds, limits = self.time.share(more_to_come), self.limits
         effort = Effort(
             seconds=seconds,
             work=limits.search_states / _STATES_PER_WORK if seconds is None else None,
@@ -161,13 +157,13 @@ class _Run:
             seed=limits.seed,
         )
 
-        def on_event(kind: str, value: int) -> None:
+        def on_event(kind: News, value: int) -> None:
             log.debug("%s: %s %s %d", self.solver.name, goal.name, kind, value)
 
         def ask(stop: Stop) -> RawAnswer:
             if self.worker is None:
                 return self.solver.solve(self.program, goal, fixed, effort, hint, on_event, stop)
-            stop.when_asked(self.worker.kill)
+            stop.when_asked(self.worker.stop)
             until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
             found = self.worker.call(
                 _solve_there, self.solver, self.program, goal, fixed, effort, until, hint, on_event=on_event
@@ -176,7 +172,8 @@ class _Run:
             return found
 
         fixed, hint = list(self.fixed), self.answer.schedule
-        return self._checked(goal, within(seconds, ask, patience=_PATIENCE_S))
+        end = None if self.worker is None else self.worker.kill
+        return self._checked(goal, within(seconds, ask, patience=_PATIENCE_S, stop=self.time.stop, end=end))
 
     def _checked(self, goal: Goal, raw: RawAnswer) -> RawAnswer:
         """Return `raw` with everything in it that does not hold taken out, and a note of it."""
@@ -201,9 +198,9 @@ class _Run:
             note = "says that nothing is possible, which the schedule at hand disproves"
         if note:
             self.answer.notes.append(f"{self.solver.name}: {note}")
-            self.trusted = note == ENDED
+            self.trusted = note in (ENDED, STOPPED)
         if raw.word not in ("OPTIMAL", "INFEASIBLE"):
-            self.answer.limit_hit = self.answer.limit_hit or ("work" if self.deadline.at is None else "deadline")
+            self.answer.limit_hit = self.answer.limit_hit or ("work" if self.time.end is None else "deadline")
         if raw.values is not None and raw.value is not None and (before is None or raw.value < before):
             self.answer.schedule = _schedule(self.program, raw.values)
 
@@ -225,4 +222,4 @@ def _solve_there(
     """Solve in the worker's process, whose start and imports may have used up some of the time."""
     if until is not None:
         effort = replace(effort, seconds=max(0.0, until - monotonic()))
-    return solver.solve(program, goal, fixed, effort, hint, emit, Stop())
+    return solver.solve(program, goal, fixed, effort, hint, emit, told_to_stop())
