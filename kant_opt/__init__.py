@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from kant_opt.backends import BACKENDS
     from kant_opt.engine.place import place
+    from kant_opt.engine.relax import relaxations
     from kant_opt.engine.session import Session
     from kant_opt.errors import BackendUnavailable, InputError, KantOptError, UnknownName, WrongAnswer
     from kant_opt.fabric import Fabric, build_fabric, list_topologies, load_topology
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         Apart,
         CauseCount,
         Certificate,
+        Eviction,
         FabricSpec,
         Flag,
         Gpu,
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
         PlacedJob,
         PlacedPods,
         Placement,
+        Plan,
+        PlanChange,
+        PlanDiff,
+        PlannedJob,
         PodSet,
         Queue,
         Quota,
@@ -54,6 +60,8 @@ if TYPE_CHECKING:
         Taint,
         Together,
         Toleration,
+        UnplannedJob,
+        Wait,
         Zone,
         json_schema,
         parse,
@@ -64,15 +72,15 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "backends": "BACKENDS",
-    "engine": "Session place",
+    "engine": "Session place relaxations",
     "errors": "BackendUnavailable InputError KantOptError UnknownName WrongAnswer",
     "fabric": "Fabric build_fabric list_topologies load_topology",
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
-    "schema": "Allocation Apart CauseCount Certificate FabricSpec Flag Gpu Hold Job JobGroup LevelFit LevelValue "
-    "Limits Link Node Objective Outcome PlacedJob PlacedPods Placement PodSet Queue Quota Reason "
-    "RentMarket RentTable Request Reservation RunRecord Slice Spread Switch Taint Together Toleration "
-    "Zone json_schema parse to_json",
+    "schema": "Allocation Apart CauseCount Certificate Eviction FabricSpec Flag Gpu Hold Job JobGroup LevelFit "
+    "LevelValue Limits Link Node Objective Outcome PlacedJob PlacedPods Placement Plan PlanChange PlanDiff "
+    "PlannedJob PodSet Queue Quota Reason RentMarket RentTable Request Reservation RunRecord Slice Spread "
+    "Switch Taint Together Toleration UnplannedJob Wait Zone json_schema parse to_json",
     "verify": "Violation verify_placement",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -83,6 +91,7 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "BACKENDS",
     "Session",
     "place",
+    "relaxations",
     "BackendUnavailable",
     "InputError",
     "KantOptError",
@@ -105,6 +114,7 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "Apart",
     "CauseCount",
     "Certificate",
+    "Eviction",
     "FabricSpec",
     "Flag",
     "Gpu",
@@ -121,6 +131,10 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "PlacedJob",
     "PlacedPods",
     "Placement",
+    "Plan",
+    "PlanChange",
+    "PlanDiff",
+    "PlannedJob",
     "PodSet",
     "Queue",
     "Quota",
@@ -136,6 +150,8 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "Taint",
     "Together",
     "Toleration",
+    "UnplannedJob",
+    "Wait",
     "Zone",
     "json_schema",
     "parse",

@@ -22,6 +22,7 @@ from kant_opt.schema.outcome import (
     Status,
 )
 from kant_opt.schema.placement import PlacedJob, PlacedPods, Placement
+from kant_opt.schema.plan import Eviction, Plan, PlanChange, PlanDiff, PlannedJob, UnplannedJob, Wait
 from kant_opt.schema.request import Request
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Apart",
     "CauseCount",
     "Certificate",
+    "Eviction",
     "FabricSpec",
     "Flag",
     "Frozen",
@@ -49,6 +51,10 @@ __all__ = [
     "PlacedJob",
     "PlacedPods",
     "Placement",
+    "Plan",
+    "PlanChange",
+    "PlanDiff",
+    "PlannedJob",
     "PodSet",
     "Queue",
     "Quota",
@@ -67,6 +73,8 @@ __all__ = [
     "TermName",
     "Together",
     "Toleration",
+    "UnplannedJob",
+    "Wait",
     "Zone",
     "json_schema",
     "parse",

@@ -10,12 +10,18 @@ from pydantic import BaseModel, ValidationError
 from kant_opt.errors import InputError
 from kant_opt.schema.outcome import Outcome
 from kant_opt.schema.placement import Placement
+from kant_opt.schema.plan import Plan
 from kant_opt.schema.request import Request
 
 M = TypeVar("M", bound=BaseModel)
 _SHOWN = 3
 
-DOCUMENTS: dict[str, type[BaseModel]] = {"request": Request, "placement": Placement, "outcome": Outcome}
+DOCUMENTS: dict[str, type[BaseModel]] = {
+    "request": Request,
+    "placement": Placement,
+    "outcome": Outcome,
+    "plan": Plan,
+}
 """The types that are files of their own."""
 
 

@@ -152,6 +152,8 @@ class Job(Frozen):
     submit_s: Seconds = 0
     walltime_s: Duration | None = None
     """Longest run time; None: unknown."""
+    after: tuple[Name, ...] = ()
+    """Jobs of this request, queued or running, that have to end before it starts."""
     kind: Literal["training", "inference", "dev"] = "training"
     preemptible: bool = False
     communication: Literal["ring", "all_to_all", "none"] = "ring"
@@ -178,6 +180,8 @@ class Job(Frozen):
         ruled = [p for t in self.together for p in t.podsets] + [p for a in self.apart for p in a.podsets]
         for podset in ruled:
             check_known(f"podset of job {self.name!r}", podset, names)
+        if self.name in self.after:
+            raise ValueError(f"job {self.name!r} is to start after itself; name other jobs")
         if any(self.name in rule.jobs for rule in self.apart):
             raise ValueError(f"job {self.name!r} is to stay apart from itself; name other jobs")
         return self

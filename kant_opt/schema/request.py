@@ -97,6 +97,9 @@ class Request(Frozen):
             for rule in job_.apart:
                 for other in rule.jobs:
                     check_known(f"job to stay apart from ({job_.name!r})", other, known_jobs)
+            for other in job_.after:
+                check_known(f"job to start after ({job_.name!r})", other, known_jobs)
+        _check_no_circle({job.name: job.after for job in self.jobs})
         if self.queues:
             queues = {q.name for q in self.queues}
             for job_ in self.jobs:
@@ -133,6 +136,25 @@ class Request(Frozen):
         for i, alloc in enumerate(self.allocations):
             if alloc.exclusive_level:
                 yield f"allocations.{i}", alloc.exclusive_level
+
+
+def _check_no_circle(after: dict[str, tuple[str, ...]]) -> None:
+    """Raise ValueError naming the jobs of a circle, where jobs wait for one another."""
+    done: set[str] = set()
+    for first in after:
+        path: list[str] = []
+        stack = [(first, False)]
+        while stack:
+            job, leaving = stack.pop()
+            if leaving:
+                done.add(path.pop())
+            elif job in path:
+                circle = " after ".join(repr(name) for name in [*path[path.index(job) :], job])
+                raise ValueError(f"jobs wait for one another: {circle}; drop one of the `after`")
+            elif job not in done:
+                path.append(job)
+                stack.append((job, True))
+                stack += [(other, False) for other in after.get(job, ())]
 
 
 def _check_slice_order(job: Job, required: str | None, slices: list[str], rank: dict[str, int]) -> None:

@@ -123,6 +123,8 @@ class Cluster:
         found = [("not schedulable", ~self.schedulable)]
         if self.request.reservations:
             found.append(("reserved", self._reserved(job)))
+        if job.after:
+            found.append(("before other jobs end", np.ones(len(self.nodes), dtype=bool)))
         if podset.pools:
             wanted = set(podset.pools)
             found.append(("other pool", self._where(lambda node: wanted.isdisjoint(node.pools))))
@@ -180,5 +182,6 @@ def _rules_key(job: Job, podset: PodSet, *, with_window: bool) -> tuple[object, 
         podset.not_nodes,
         podset.tolerations,
         podset.gpu_memory_mib is not None,
+        bool(job.after),
         window,
     )

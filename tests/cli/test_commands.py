@@ -27,6 +27,7 @@ from kant_opt.schema import (
     PlacedJob,
     PlacedPods,
     Placement,
+    Plan,
     RentMarket,
     RentTable,
     Request,
@@ -151,12 +152,15 @@ def test_convert_says_what_it_left_out(run: Run, shared: Path, tmp_path: Path) -
 # -- schema, backends ------------------------------------------------------------------------------
 
 
+NOBODY = Plan(status="OPTIMAL", policy="fifo", order="fifo", now_s=0, run=RunRecord(backend="planning"))
+
+
 @pytest.mark.parametrize("kind", sorted(DOCUMENTS))
 def test_schema_is_a_schema_that_our_documents_meet(run: Run, kind: str, two_by_two: Request) -> None:
     schema = json.loads(run("schema", kind).stdout)
     Draft202012Validator.check_schema(schema)
     outcome = place(two_by_two)
-    document = {"request": two_by_two, "outcome": outcome, "placement": outcome.placement}[kind]
+    document = {"request": two_by_two, "outcome": outcome, "placement": outcome.placement, "plan": NOBODY}[kind]
     assert document is not None
     Draft202012Validator(schema).validate(json.loads(to_json(document)))
     assert not Draft202012Validator(schema).is_valid({"schema": 1, "nonsense": 1})

@@ -111,6 +111,12 @@ WRONG: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "apart from nobody": ({"jobs": [job(apart=[{"level": "leaf"}])]}, ("needs two podsets or one job",)),
     "apart from itself": ({"jobs": [job(apart=[{"level": "leaf", "jobs": ["j"]}])]}, ("apart from itself",)),
     "apart from a stranger": ({"jobs": [job(apart=[{"level": "leaf", "jobs": ["k"]}])]}, ("'k'", "known: j")),
+    "after itself": ({"jobs": [job(after=["j"])]}, ("after itself",)),
+    "after a stranger": ({"jobs": [job(after=["k"])]}, ("job to start after ('j') 'k'", "known: j")),
+    "after one another": (
+        {"jobs": [job(after=["k"]), job(name="k", after=["j"])]},
+        ("jobs wait for one another", "'j' after 'k' after 'j'"),
+    ),
     "unknown queue": ({"jobs": [job(queue="x")], "queues": [{"name": "q"}]}, ("queue of job 'j' 'x'", "known: q")),
     "group with a stranger": ({"groups": [{"name": "g", "jobs": ["x"]}]}, ("job in group 'g' 'x'", "known: none")),
     "group on no level": (

@@ -501,6 +501,18 @@ ELIGIBLE = [
         placement(a={"m": [(0,)]}),
         "does not tell the memory",
     ),
+    Case(
+        "after-others",
+        "eligible",
+        nodes(
+            Node(name="n", gpus=2),
+            jobs=(*one(), gang("b", 1, after=("old",))),
+            allocations=(running("old", {"n": 1}, gpus=0),),
+        ),
+        placement(a={"n": 1}),
+        placement(b={"n": 1}),
+        "it is to start after old, not ended yet",
+    ),
 ]
 
 TWO_UNKNOWN = Request(

@@ -12,7 +12,13 @@ from kant_opt.verify.violation import Finding, rule
 
 @rule("eligible")
 def eligible(state: State) -> Iterator[Finding]:
-    """Each node with new pods of a podset is open and suits it: pools, labels, lists, taints, known GPU memory."""
+    """Each node with new pods of a podset is open and suits it: pools, labels, lists, taints, known GPU memory.
+
+    A job that is to start after others has no pods while these are queued or running.
+    """
+    for job in state.placed.values():
+        if job.after and any(state.new.get(job.name, {}).values()):
+            yield job.name, f"it is to start after {some(job.after)}, not ended yet"
     for job, podset in state.placed_podsets():
         for name in state.new_of(job.name, podset.name):
             for why in _hindrances(podset, state.index.nodes[name]):

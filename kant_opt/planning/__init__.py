@@ -1,0 +1,7 @@
+"""Space and time together: when and where each queued job starts."""
+
+import kant_opt.planning.orders
+import kant_opt.planning.policies  # noqa: F401  # they fill the registries
+from kant_opt.planning.registry import ORDERS, POLICIES, Order, Policy, make_policy
+
+__all__ = ["ORDERS", "POLICIES", "Order", "Policy", "make_policy"]

@@ -1,0 +1,166 @@
+"""The state of the queue at one instant: who waits, who runs, who is promised what."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from kant_opt.planning.registry import Order
+from kant_opt.planning.space import Space
+from kant_opt.planning.ticket import FOREVER, Claim, Ticket
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """One run of one ticket, `end` as it came about."""
+
+    ticket: Ticket
+    claim: Claim
+    start: int
+    end: int
+    backfilled: bool = False
+    evicted_for: str = ""
+
+
+class Board:
+    """The state of the queue that policies read and change, at `now`."""
+
+    def __init__(self, space: Space, order: Order, running: Iterable[Claim] = ()) -> None:
+        self.space, self.order = space, order
+        self.now = 0
+        self.waiting: list[Ticket] = []
+        """In the queue's order; those started at this instant stay listed until the policy is done."""
+        self.arrived: list[Ticket] = []
+        self.running: dict[Ticket, Run] = {}
+        self.promises: dict[Ticket, Claim] = {}
+        self.freed = False
+        self.left = False
+        self.usage: dict[str, int] = {}
+        """GPU-seconds per tenant of runs that have ended."""
+        self.runs: list[Run] = []
+        """All runs, in order of start."""
+        self.ended: set[str] = set()
+        """Names of the tickets that ran to their end."""
+        self._ends: list[tuple[int, int, Run]] = []
+        self._wakes: list[int] = []
+        for claim in running:
+            self._run(claim)
+
+    # -- what policies do --------------------------------------------------------------------------
+
+    def start(self, claim: Claim, *, backfilled: bool = False) -> None:
+        """Let a claim of `now` begin to run."""
+        assert claim.start == self.now, "only claims of this instant start"
+        promised = self.promises.pop(claim.ticket, None)
+        if promised is not claim:
+            if promised is not None:
+                self.space.cancel(promised)
+            self.space.reserve(claim)
+        self._run(claim).backfilled = backfilled
+
+    def promise(self, claim: Claim) -> None:
+        """Reserve a claim for later, instead of any that its ticket has; the policy is asked again at its start."""
+        self.withdraw(claim.ticket)
+        self.space.reserve(claim)
+        self.promises[claim.ticket] = claim
+        self.wake(claim.start)
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """Take back the promise to a ticket, if it has one."""
+        claim = self.promises.pop(ticket, None)
+        if claim is not None:
+            self.space.cancel(claim)
+
+    def start_due(self) -> None:
+        """Start every promise that is due, in the queue's order."""
+        due = {ticket for ticket, claim in self.promises.items() if claim.start <= self.now}
+        for ticket in [t for t in self.waiting if t in due] if due else ():
+            self.start(self.promises[ticket])
+
+    def evict(self, run: Run, for_ticket: Ticket) -> None:
+        """End a run now for another ticket; it goes back to its place in the queue."""
+        run.evicted_for = for_ticket.name
+        self._finish(run)
+        self._join(run.ticket)
+        self.freed = True
+
+    def wake(self, at: int) -> None:
+        """Ask for a decision at `at`, should nothing else happen then."""
+        if at > self.now:
+            heappush(self._wakes, at)
+
+    def used_by(self, tenant: str) -> int:
+        """Return the GPU-seconds that a tenant has used up to now."""
+        now = [run for run in self.running.values() if run.ticket.tenant == tenant]
+        return self.usage.get(tenant, 0) + sum(run.ticket.gpus * (self.now - run.start) for run in now)
+
+    def is_waiting(self, ticket: Ticket) -> bool:
+        """Return whether a ticket listed in `waiting` has not started at this instant."""
+        return ticket not in self.running
+
+    def still_waiting(self) -> list[Ticket]:
+        """Return `waiting` without those started at this instant."""
+        return [ticket for ticket in self.waiting if ticket not in self.running]
+
+    # -- what the loop does ------------------------------------------------------------------------
+
+    def next_event(self) -> int | None:
+        """Return the time of the next end or wake, None where there is none."""
+        times = [heap[0] for heap in (self._wakes,) if heap] + ([self._ends[0][0]] if self._ends else [])
+        return min(times, default=None)
+
+    def advance(self, now: int, arrivals: list[Ticket]) -> None:
+        """Go on to `now`: end what ends, let arrivals join the queue."""
+        self.now = now
+        self.freed = self.left = False
+        while self._wakes and self._wakes[0] <= now:
+            heappop(self._wakes)
+            self.left = True
+        while self._ends and self._ends[0][0] <= now:
+            run = heappop(self._ends)[2]
+            if self.running.get(run.ticket) is run:
+                self._finish(run)
+                if run.ticket.length is None and run.ticket.run is None:  # its claim was cut: it was evicted
+                    self._join(run.ticket)
+                else:
+                    self.ended.add(run.ticket.name)
+        self.space.forget(now)
+        self.arrived = arrivals
+        for ticket in arrivals:
+            self._join(ticket)
+        if self.order.changes:
+            self.waiting.sort(key=lambda ticket: self.order.key(ticket, self))
+
+    def settle(self) -> None:
+        """Drop from the queue what has started."""
+        if any(ticket in self.running for ticket in self.waiting):
+            self.waiting = self.still_waiting()
+
+    def _join(self, ticket: Ticket) -> None:
+        if self.waiting and self.order.key(ticket, self) < self.order.key(self.waiting[-1], self):
+            insort(self.waiting, ticket, key=lambda other: self.order.key(other, self))
+        else:
+            self.waiting.append(ticket)
+
+    def _run(self, claim: Claim) -> Run:
+        ticket = claim.ticket
+        length = ticket.run if ticket.run is not None else ticket.length
+        end = claim.end if length is None else min(claim.end, claim.start + length)
+        run = Run(ticket, claim, claim.start, end)
+        self.running[ticket] = run
+        self.runs.append(run)
+        if end < FOREVER:
+            heappush(self._ends, (end, len(self.runs), run))
+        return run
+
+    def _finish(self, run: Run) -> None:
+        del self.running[run.ticket]
+        if self.now < run.claim.end:
+            self.space.shorten(run.claim, self.now)
+            self.freed = True
+        run.end = self.now
+        self.left = True
+        tenant = run.ticket.tenant
+        self.usage[tenant] = self.usage.get(tenant, 0) + run.ticket.gpus * (run.end - run.start)

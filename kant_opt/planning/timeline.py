@@ -1,0 +1,39 @@
+"""The one event loop: ends, then arrivals, then the policy decides; used for plans and for replays.
+
+In a plan jobs run as long as they may; in a replay they run as long as they did, and the policy knows only what was
+asked for. At one instant all ends come before all arrivals, arrivals in the order of submission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kant_opt.planning.board import Board
+from kant_opt.planning.registry import Policy
+from kant_opt.planning.ticket import FOREVER, Ticket
+
+
+def run_timeline(board: Board, policy: Policy, tickets: Iterable[Ticket], *, start: int, until: int = FOREVER) -> None:
+    """Run the loop from `start` on, over tickets that join at their submission (at `start` if that is before).
+
+    Stops when nothing can happen any more, or before `until`; then `board.waiting` never started.
+    """
+    coming = sorted(tickets, key=lambda t: (t.submit, t.position))
+    at = 0
+    now = start
+    while now < until:
+        first = at
+        while at < len(coming) and coming[at].submit <= now:
+            at += 1
+        board.advance(now, coming[first:at])
+        policy.decide(board)
+        board.settle()
+        times = [coming[at].submit] if at < len(coming) else []
+        following = board.next_event()
+        if following is not None:
+            times.append(following)
+        if board.waiting and (freed := board.space.ends(now)) is not None:
+            times.append(freed)
+        if not times or (at == len(coming) and not board.waiting and not board.running):
+            return
+        now = max(now + 1, min(times)) if min(times) <= now else min(times)
