@@ -49,6 +49,8 @@ class Answer:
     bounds: dict[str, Bound] = field(default_factory=dict)
     """What the backend proved, per objective level up to the first whose value is not proven."""
     limit_hit: str = ""
+    formulation: str = ""
+    """The integer program that was solved, in a few words."""
     notes: list[str] = field(default_factory=list)
 
 

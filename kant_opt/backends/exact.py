@@ -1,4 +1,5 @@
-"""Exact placement: the greedy answer first, then a solver on the per-node program, one objective level after another.
+"""Exact placement: the greedy answer first, then a solver on the smallest exact program, one objective level after
+another.
 
 Whatever a solver does, the answer is never worse than the greedy one and comes in time: each of its points is checked
 against every row, each bound against its own point, and a solver that hangs is left behind.
@@ -6,7 +7,7 @@ against every row, each bound against its own point, and a solver that hangs is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Task
 from kant_opt.backends.cpsat import CpSat
@@ -16,9 +17,11 @@ from kant_opt.backends.milp import Cbc, Highs
 from kant_opt.backends.placer import Placer
 from kant_opt.backends.solver import Solver
 from kant_opt.backends.worker import Worker, give_back, hire
+from kant_opt.formulation.classes import Fold, fold
+from kant_opt.view import Cluster, Free, Gang
 
 MOST_PODS_VARIABLES = 400_000
-"""Podsets x nodes with room beyond which no per-node program is built."""
+"""Variables for pods beyond which no program is built."""
 _PER_VARIABLE_S = 20e-6
 """Seconds that a variable costs until the program is built and handed over, roughly and rather too many."""
 
@@ -28,12 +31,21 @@ class Exact(Backend):
 
     proves = True
 
-    def __init__(self, name: str, solver: Callable[[], Solver], *, apart: bool = True, counting: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        solver: Callable[[], Solver],
+        *,
+        apart: bool = True,
+        counting: bool = True,
+        choose: Callable[[Cluster, Free, Sequence[Gang]], Fold] = fold,
+    ) -> None:
         """With `apart` the solver works in a process of its own, else in a thread, which cannot be ended.
 
-        Without `counting` every level is solved, also those that counting bounds settle: for testing.
+        Without `counting` every level is solved, also those that counting bounds settle: for testing. `choose` says
+        what the program folds.
         """
-        self.name, self.solver, self.apart, self.counting = name, solver, apart, counting
+        self.name, self.solver, self.apart, self.counting, self.choose = name, solver, apart, counting, choose
 
     def available(self) -> bool:
         return self.solver().available()
@@ -53,12 +65,14 @@ class Exact(Backend):
         placer = Placer(task.free, EBinpack(), task.quotas, task.limits.search_states)
         for _, taken in answer.taken:
             placer.release(taken)
-        why = _too_large(task, time) if worker or not self.apart else "no time to start a solver"
+        chosen = self.choose(task.cluster, task.free, task.gangs)
+        why = _too_large(chosen, time) if worker or not self.apart else "no time to start a solver"
         if why:
             answer.notes.append(f"{self.name}: {why}; the answer is the greedy one")
             answer.limit_hit = answer.limit_hit or ("size" if time.end is None else "deadline")
         else:
-            Search(self.name, solver, worker, task, placer, time, answer, self.counting).run()
+            answer.formulation = str(chosen)
+            Search(self.name, solver, worker, task, placer, time, answer, chosen, self.counting).run()
         for _, taken in answer.taken:
             for part, node, count, gpus in taken:
                 task.free.take(node, part.shape, count, part.job.name, gpus or None)
@@ -66,13 +80,9 @@ class Exact(Backend):
         return answer
 
 
-def _too_large(task: Task, time: Clock) -> str:
-    """Return why the per-node program is not built, empty where it is."""
-    size = 0
-    for gang in task.gangs:
-        for i in gang.open_parts:
-            part = gang.parts[i]
-            size += int((task.free.slots(part.shape, part.eligible) > 0).sum())
+def _too_large(chosen: Fold, time: Clock) -> str:
+    """Return why the program is not built, empty where it is."""
+    size = chosen.variables
     if size > MOST_PODS_VARIABLES:
         return f"{size} variables are more than the {MOST_PODS_VARIABLES} it builds"
     if time.left is not None and size * _PER_VARIABLE_S > time.left / 3:

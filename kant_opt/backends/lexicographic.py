@@ -16,8 +16,9 @@ from kant_opt.backends.solver import ENDED, Effort, Fixed, News, RawAnswer, Solv
 from kant_opt.backends.worker import Worker, emit, told_to_stop
 from kant_opt.bounds import Bound
 from kant_opt.errors import InputError
-from kant_opt.formulation.per_node import PerNode, Pods
+from kant_opt.formulation.classes import Fold
 from kant_opt.formulation.program import Level, Program, value_of
+from kant_opt.formulation.written import Pods, Written
 from kant_opt.view import Gang
 
 log = logging.getLogger("kant_opt")
@@ -75,6 +76,7 @@ class Search:
     placer: Placer
     time: Clock
     answer: Answer
+    fold: Fold
     counting: bool
     """Whether bounds known without the solver settle what they can."""
     solved: dict[str, int] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Search:
     def run(self) -> None:
         """Improve the answer and put its bounds and notes beside it."""
         task = self.task
-        self.written = PerNode(task.cluster, task.free, task.gangs)
+        self.written = Written(task.cluster, task.free, task.gangs, self.fold)
         self.program: Program = self.written.program
         best = self._encoded(self.answer)
         if best is None:
@@ -131,12 +133,7 @@ class Search:
 
     def _encoded(self, answer: Answer) -> list[int] | None:
         """Return the greedy answer as values, None (and a note) where the program does not hold it: a bug of ours."""
-        index = self.written.vars.part_index
-        pods = [
-            Pods(index[part.job.name, part.podset.name], node, count, gpus)
-            for _, taken in answer.taken
-            for part, node, count, gpus in taken
-        ]
+        pods = [Pods(*pods) for _, taken in answer.taken for pods in taken]
         jobs = {part.job.name for gang, _ in answer.taken for part in gang.parts if part.target}
         try:
             values = self.written.values_of(sorted(jobs), pods)
@@ -242,12 +239,11 @@ class Search:
     def _adopt(self) -> None:
         """Replace the greedy placement by the best point."""
         jobs, pods = self.written.decode(self.best)
-        parts = self.written.vars.parts
         failures = {id(gang): failure for gang, failure in self.answer.failed}
         by_part: dict[int, list[Taken]] = {}
         for here in pods:
-            part = parts[here.part]
-            by_part.setdefault(id(part), []).append(Taken(part, here.node, here.count, here.gpus))
+            taken_here = Taken(here.part, here.node, here.count, here.gpus)
+            by_part.setdefault(id(here.part), []).append(taken_here)
         taken = {gang.position: [t for p in gang.parts for t in by_part.get(id(p), [])] for gang in self.task.gangs}
         self.answer.taken = [(g, taken[g.position]) for g in self.task.gangs if _is_placed(g, jobs)]
         self.answer.failed = [(g, failures.get(id(g), "no_room")) for g in self.task.gangs if not _is_placed(g, jobs)]

@@ -1,11 +1,14 @@
-"""The variables of the per-node formulation, and what every constraint and term reads of them."""
+"""The variables of a formulation, and what every constraint and term reads of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from kant_opt.formulation.alike import Demand
+from kant_opt.formulation.classes import Fold, NodeClass
 from kant_opt.formulation.program import Program, Sense
 from kant_opt.schema import Job
 from kant_opt.view import Cluster, Free, Gang, Mask, Part
@@ -19,8 +22,9 @@ Values = Sequence[int]
 class Vars:
     """Placed jobs, pods per podset and node, and the GPUs that shares meet on.
 
-    - `placed[job]`: binary, for every job with pods to place.
-    - `pods[k][n]`: new pods of part k on node n, where n is eligible and has room for one.
+    - `placed[job]`: how many are placed of the job and those alike, 0 or 1 where there are none.
+    - `pods[k][n]`: new pods of part k on node n, where n is eligible and has room for one. Where nodes are folded, n is
+      the first of its class and stands for all of them; where jobs are, k stands for the parts of all of them.
     - `shares[k, n, g]`: pods of part k on GPU g of node n, for parts that ask for a share of a GPU.
     - `whole[n, g]`: binary, GPU g is taken whole; only on nodes where shares and whole GPUs may meet.
 
@@ -28,17 +32,25 @@ class Vars:
     variables for all podsets on all nodes, wanted or not, so that broken placements can be written too.
     """
 
-    def __init__(self, cluster: Cluster, free: Free, gangs: Sequence[Gang], *, everywhere: bool = False) -> None:
+    def __init__(
+        self, cluster: Cluster, free: Free, gangs: Sequence[Gang], fold: Fold, *, everywhere: bool = False
+    ) -> None:
         self.program = Program()
         self.cluster, self.free, self.tree, self.gangs = cluster, free, cluster.tree, gangs
         self.everywhere = everywhere
-        self.parts: list[Part] = [p for g in gangs for p in g.parts if everywhere or p.target]
+        self.demands: list[Demand] = fold.demands
+        self.parts: list[Part] = [_counted(parts) for parts in fold.demands]
         self.jobs: dict[str, Job] = {part.job.name: part.job for part in self.parts}
         self.parts_of: dict[str, tuple[int, ...]] = {
             name: tuple(k for k, part in enumerate(self.parts) if part.job.name == name) for name in self.jobs
         }
-        self.part_index = {(p.job.name, p.podset.name): k for k, p in enumerate(self.parts)}
-        self.placed = {name: self.program.var(f"placed_{j}", 0, 1) for j, name in enumerate(self.jobs)}
+        self.part_index = {(p.job.name, p.podset.name): k for k, parts in enumerate(self.demands) for p in parts}
+        copies = {parts[0].job.name: len(parts) for parts in self.demands}
+        placed = {name: self.program.var(f"placed_{j}", 0, copies[name]) for j, name in enumerate(self.jobs)}
+        self.placed = {part.job.name: placed[parts[0].job.name] for parts in self.demands for part in parts}
+        self.classes: dict[int, NodeClass] = {c.nodes[0]: c for c in fold.classes}
+        """Classes by their first node."""
+        self.first_of: dict[int, int] = {n: c.nodes[0] for c in fold.classes for n in c.nodes}
         self.pods: list[dict[int, int]] = []
         self.shares: dict[tuple[int, int, int], int] = {}
         self.whole: dict[tuple[int, int], int] = {}
@@ -62,11 +74,15 @@ class Vars:
     # -- building --------------------------------------------------------------------------------
 
     def _add_pods(self) -> None:
+        first = np.arange(len(self.cluster.nodes))
+        first[list(self.first_of)] = list(self.first_of.values())
         for k, part in enumerate(self.parts):
             if self.everywhere:
                 self.pods.append({n: self.program.var(f"pods_{k}_{n}", 0, self.most(k)) for n in self._all_nodes()})
                 continue
-            room = np.minimum(self.free.slots(part.shape, part.eligible), part.target)
+            room = np.zeros(len(first), dtype=np.int64)
+            np.add.at(room, first, np.minimum(self.free.slots(part.shape, part.eligible), self.most(k)))
+            room = np.minimum(room, self.most(k))
             nodes = np.flatnonzero(room)
             self.pods.append(
                 {
@@ -110,8 +126,15 @@ class Vars:
 
     def most(self, k: int) -> int:
         """Return the most new pods of part k that can be written anywhere."""
-        part = self.parts[k]
-        return max(part.target, part.podset.count + 1) if self.everywhere else part.target
+        part, copies = self.parts[k], len(self.demands[k])
+        return max(part.target, part.podset.count + 1) if self.everywhere else part.target * copies
+
+    def is_single(self, job: str) -> bool:
+        """Return whether levels mean nothing to the job: one pod, none that runs, or jobs alike that are counted."""
+        ks = self.parts_of[job]
+        if self.everywhere or self.living(job):
+            return False
+        return sum(self.parts[k].target for k in ks) <= 1 or any(len(self.demands[k]) > 1 for k in ks)
 
     def gpus(self, node: int) -> range:
         """Return the GPU indices of a node, healthy or not."""
@@ -157,14 +180,19 @@ class Vars:
         return {int(at[n]) for n in nodes}
 
     def new_in(self, parts: Iterable[int], depth: int) -> dict[int, Terms]:
-        """Return domain -> the new pods of `parts` there, as terms; only domains that can get some. Cached."""
+        """Return domain -> the new pods of `parts` there, as terms; only domains that can get some. Cached.
+
+        Nodes of classes are not told apart, and no rule on the level of nodes binds there: at that depth they are
+        left out.
+        """
         key = (tuple(parts), depth)
         if key not in self._new:
             at = self.tree.of_node[depth].tolist()
             found: dict[int, Terms] = {}
             for k in key[0]:
                 for n, var in self.pods[k].items():
-                    found.setdefault(at[n], {})[var] = 1
+                    if depth < self.tree.node_depth or n not in self.classes:
+                        found.setdefault(at[n], {})[var] = 1
             self._new[key] = dict(sorted(found.items()))
         return self._new[key]
 
@@ -202,3 +230,8 @@ class Vars:
 
     def _all_nodes(self) -> range:
         return range(len(self.cluster.nodes))
+
+
+def _counted(parts: Demand) -> Part:
+    """Return the part that stands for a demand; to jobs alike levels mean nothing."""
+    return parts[0] if len(parts) == 1 else replace(parts[0], required=0, preferred=0, slices=(), spread=())

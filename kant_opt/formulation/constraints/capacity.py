@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from math import gcd
 
+from kant_opt.formulation.classes import NodeClass
 from kant_opt.formulation.program import Sense
 from kant_opt.formulation.registry import CONSTRAINTS
 from kant_opt.formulation.vars import Terms, Vars
-from kant_opt.view import NOT_COUNTED
+from kant_opt.view import NOT_COUNTED, Shape
 
 
 @CONSTRAINTS.register("capacity")
 def capacity(v: Vars) -> None:
-    """Per node: what new pods take of each resource stays within what is free of it; per GPU where shares may come."""
+    """Per node: what new pods take of each resource stays within what is free of it; per GPU where shares may come.
+
+    Per class of nodes: its filling says which pods fit.
+    """
     free, cluster = v.free, v.cluster
     shared = set(v.shared_nodes)
     for n, here in v.on_node().items():
+        if n in v.classes:
+            v.classes[n].filling.write(v.program, str(n), _by_shape(v, v.classes[n], here))
+            continue
         shapes = [(v.parts[k].shape, var) for k, var in here]
         if cluster.cpu[n] < NOT_COUNTED:
             _within(v, f"cpu_{n}", {var: shape.cpu for shape, var in shapes}, int(free.cpu[n]))
@@ -28,6 +35,13 @@ def capacity(v: Vars) -> None:
             _shared_gpus(v, n, here, whole)
         else:
             _within(v, f"gpus_{n}", whole, int(free.whole[n]))
+
+
+def _by_shape(v: Vars, nodes: NodeClass, here: list[tuple[int, int]]) -> list[Terms]:
+    found: dict[Shape, Terms] = {shape: {} for shape in nodes.shapes}
+    for k, var in here:
+        found[v.parts[k].shape][var] = 1
+    return list(found.values())
 
 
 def _shared_gpus(v: Vars, n: int, here: list[tuple[int, int]], whole: Terms) -> None:

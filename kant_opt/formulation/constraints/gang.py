@@ -15,7 +15,7 @@ def gang(v: Vars) -> None:
         placed = v.placed[part.job.name]
         pods = dict.fromkeys(v.pods[k].values(), 1)
         least = _least(part)
-        if least == part.target:
+        if least == part.target:  # also of jobs alike: so many pods for each that is placed
             v.program.row(f"gang_{k}", {**pods, placed: -least}, Sense.EQ, 0)
             continue
         v.program.row(f"gang_most_{k}", {**pods, placed: -part.target}, Sense.LE, 0)

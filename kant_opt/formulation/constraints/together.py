@@ -24,7 +24,7 @@ def together(v: Vars) -> None:
             _jobs(v, f"together_group_{g}", v.tree.depth(group.together_level), dict.fromkeys(group.jobs))
     if v.tree.fabric.separate_roots:
         for name, job in v.jobs.items():
-            if not job.may_span_fabrics:
+            if not job.may_span_fabrics and not v.is_single(name):
                 _jobs(v, f"together_root_{v.placed[name]}", 1, [name])
 
 

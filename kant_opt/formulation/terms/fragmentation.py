@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from math import gcd
 
 import numpy as np
@@ -17,6 +19,11 @@ def broken_nodes(v: Vars) -> dict[str, tuple[Terms, int]]:
     terms: Terms = {}
     constant = int(v.free.is_broken().sum())
     used, on_node = v.free.is_used(), _gpu_pods(v)
+    for nodes in v.classes.values():
+        for var, coefficient in nodes.filling.used.items():
+            terms[var] = terms.get(var, 0) + coefficient
+        for var, coefficient in nodes.filling.full.items():
+            terms[var] = terms.get(var, 0) - coefficient
     for n in np.flatnonzero(v.cluster.schedulable & (v.free.spare > 0)).tolist():
         if n in on_node:
             if not used[n]:
@@ -39,20 +46,34 @@ def broken_leaves(v: Vars) -> dict[str, tuple[Terms, int]]:
         run = v.tree.nodes_of(depth, leaf)
         nodes = (np.flatnonzero(counted[run]) + run.start).tolist()
         idle = [n for n in nodes if not is_used[n]]
-        can_be = [node_used(v, n, on_node[n]) for n in idle if n in on_node]
+        can_be = [*_used_of_classes(v, idle), *(({node_used(v, n, on_node[n]): 1}, 1) for n in idle if n in on_node)]
         if len(idle) < len(nodes):
             constant += bool(idle)
         elif can_be:
             terms[_any(v, leaf, can_be)] = 1
-        if idle and len(can_be) == len(idle):
+        if idle and sum(most for _, most in can_be) == len(idle):
             terms[_all(v, leaf, can_be)] = -1
     return {"broken_leaves": (terms, constant)}
 
 
+Used = tuple[Terms, int]
+"""How many nodes get used, as a sum, and at most."""
+
+
+def _used_of_classes(v: Vars, idle: list[int]) -> Iterator[Used]:
+    """Yield the idle nodes of each class that get used."""
+    inside = Counter(v.first_of[n] for n in idle if n in v.first_of)
+    for first, number in inside.items():
+        if terms := v.classes[first].filling.used:
+            yield terms, number
+
+
 def _gpu_pods(v: Vars) -> dict[int, Terms]:
-    """Return node -> what new pods take of its GPUs, in parts as in `Cluster.unit`."""
+    """Return node -> what new pods take of its GPUs, in parts as in `Cluster.unit`; nodes of classes left out."""
     found = {}
     for n, here in v.on_node().items():
+        if n in v.classes:
+            continue
         terms = {var: units for k, var in here if (units := v.gpu_units(k, n))}
         if terms:
             found[n] = terms
@@ -89,17 +110,21 @@ def _node_full(v: Vars, n: int, takes: Terms) -> int:
     return var
 
 
-def _any(v: Vars, leaf: int, used: list[int]) -> int:
-    var = v.derived(f"leaf_used_{leaf}", 1, lambda values: int(any(values[i] for i in used)))
+def _any(v: Vars, leaf: int, used: list[Used]) -> int:
+    var = v.derived(f"leaf_used_{leaf}", 1, lambda values: int(any(_sum(values, terms) for terms, _ in used)))
     with v.program.part(""):
-        for i in used:
-            v.program.row(f"leaf_used_{leaf}_{i}", {i: 1, var: -1}, Sense.LE, 0)
+        for i, (terms, most) in enumerate(used):
+            v.program.row(f"leaf_used_{leaf}_{i}", {**terms, var: -most}, Sense.LE, 0)
     return var
 
 
-def _all(v: Vars, leaf: int, used: list[int]) -> int:
-    var = v.derived(f"leaf_full_{leaf}", 1, lambda values: int(all(values[i] for i in used)))
+def _all(v: Vars, leaf: int, used: list[Used]) -> int:
+    var = v.derived(f"leaf_full_{leaf}", 1, lambda values: int(all(_sum(values, t) == most for t, most in used)))
     with v.program.part(""):
-        for i in used:
-            v.program.row(f"leaf_full_{leaf}_{i}", {var: 1, i: -1}, Sense.LE, 0)
+        for i, (terms, most) in enumerate(used):
+            v.program.row(f"leaf_full_{leaf}_{i}", {**terms, var: -most}, Sense.GE, 0)
     return var
+
+
+def _sum(values: Values, terms: Terms) -> int:
+    return sum(c * values[i] for i, c in terms.items())

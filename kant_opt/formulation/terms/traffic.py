@@ -17,7 +17,7 @@ def traffic(v: Vars) -> dict[str, tuple[Terms, int]]:
     for name, job in v.jobs.items():
         for level in levels:
             weight = weights[level]
-            if not weight or job.communication == "none":
+            if not weight or job.communication == "none" or v.is_single(name):
                 continue
             cost = _ring if job.communication == "ring" else _pairs_apart
             for var, coefficient in cost(v, name, v.tree.depth(level)).items():
