@@ -48,7 +48,9 @@ if TYPE_CHECKING:
         PodSet,
         Queue,
         Quota,
+        QuotaRaise,
         Reason,
+        Relaxation,
         RentMarket,
         RentTable,
         Request,
@@ -78,9 +80,10 @@ _HOMES = {
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
     "schema": "Allocation Apart CauseCount Certificate Eviction FabricSpec Flag Gpu Hold Job JobGroup LevelFit "
-    "LevelValue Limits Link Node Objective Outcome PlacedJob PlacedPods Placement Plan PlanChange PlanDiff "
-    "PlannedJob PodSet Queue Quota Reason RentMarket RentTable Request Reservation RunRecord Slice Spread "
-    "Switch Taint Together Toleration UnplannedJob Wait Zone json_schema parse to_json",
+    "LevelValue Limits Link Node Objective Outcome PlacedJob PlacedPods Placement Plan PlanChange "
+    "PlanDiff PlannedJob PodSet Queue Quota QuotaRaise Reason Relaxation RentMarket RentTable Request "
+    "Reservation RunRecord Slice Spread Switch Taint Together Toleration UnplannedJob Wait Zone "
+    "json_schema parse to_json",
     "verify": "Violation verify_placement",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -138,7 +141,9 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "PodSet",
     "Queue",
     "Quota",
+    "QuotaRaise",
     "Reason",
+    "Relaxation",
     "RentMarket",
     "RentTable",
     "Request",

@@ -6,11 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from kant_opt.schema.base import Count, Frozen, Integer, Name, PositiveCount
+from kant_opt.schema.base import Bytes, Count, Frozen, Integer, Name, PositiveCount
 from kant_opt.schema.placement import Placement
 
 Status = Literal["OPTIMAL", "FEASIBLE", "INFEASIBLE", "UNKNOWN"]
 ReasonKind = Literal["impossible", "not_now", "outbid", "quota", "group", "not_found"]
+RelaxationKind = Literal[
+    "retry", "level", "slices", "spread", "apart", "span", "pods", "quota", "open", "jobs", "preemptible", "nodes"
+]
 
 
 class LevelValue(Frozen):
@@ -57,6 +60,35 @@ class LevelFit(Frozen):
     unit: Literal["pods", "slices"]
 
 
+class QuotaRaise(Frozen):
+    """How much more one quota would have to allow: `more` on its guaranteed share, and on its limit if it has one."""
+
+    queue: Name
+    resource: Literal["gpu", "cpu_milli", "memory_bytes"]
+    pool: str = ""
+    more: PositiveCount | Bytes
+
+
+class Relaxation(Frozen):
+    """One change, to the job or to the cluster as it is after the placement, that lets the job in."""
+
+    kind: RelaxationKind
+    """level: required levels and ties move out to `level` (empty: dropped). slices: slices move out to it. spread: up
+    to `amount` pods per domain. apart: rules that keep pods apart move in to `level`. span: the job may span fabrics.
+    pods: `amount` fewer pods of `podset`. jobs: the jobs in `names` leave. preemptible: the same, of preemptible jobs
+    alone. nodes: what runs on the nodes in `names` leaves. open: the nodes in `names` become schedulable and lose their
+    taints. quota: `quotas` are raised. retry: nothing changes, it fits; it was not tried, or not found, before."""
+    proven: bool
+    """True: no smaller change of this kind lets the job in. False: a smaller one is not ruled out."""
+    podset: str = ""
+    level: str = ""
+    amount: Count = 0
+    """How many pods fewer, pods per domain, jobs or nodes."""
+    names: tuple[Name, ...] = ()
+    quotas: tuple[QuotaRaise, ...] = ()
+    sentence: str = ""
+
+
 class Reason(Frozen):
     """Why one job is not placed."""
 
@@ -73,6 +105,8 @@ class Reason(Frozen):
     """Every node under exactly one cause: the counts add up to all nodes."""
     blockers: tuple[str, ...] = ()
     """Node or job names whose leaving would help, at most a handful."""
+    relaxations: tuple[Relaxation, ...] = ()
+    """The smallest changes that let it in, one per kind that can; filled on demand, see `relaxations`."""
     sentence: str
 
 
@@ -118,6 +152,8 @@ class RunRecord(Frozen):
     seed: int = 0
     limit_hit: str = ""
     """The limit that bit, empty where none did."""
+    formulation: str = ""
+    """The integer program that was solved, where one was: what it folds, its variables, and those it has unfolded."""
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = {}
 
