@@ -86,7 +86,7 @@ def _by_rents_of_any_set(facts: Facts, rents: Rents, seconds: float | None) -> t
         return Bound(0, "trivial"), None
     price, rent = priced
     least = cheapest_sets(facts, price)
-    return Bound(0 if least is None else max(0, -(-(least - rent) // SCALE)), "rents"), None
+    return Bound(0 if least is None else max(0, -(-(least.cost - rent) // SCALE)), "rents"), None
 
 
 def _weighted(facts: Facts, weights: Mapping[TermName, int], value: int, rents: Rents, seconds: float | None) -> Bound:

@@ -18,6 +18,7 @@ from random import Random
 
 import numpy as np
 
+from kant_opt.backends.admission import with_cheaper_set
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.leaves import Item, Leaves, Shares
 from kant_opt.backends.movable import Area, Loads, Movable
@@ -44,7 +45,10 @@ class RuinAndRecreate(Backend):
     def solve(self, task: Task) -> Answer:
         movable = Movable(task)
         answer = BACKENDS["e-binpack"].solve(task)
-        if task.order == "batch" and task.cluster.tree.leaf_depth and "traffic" in task.cluster.request.objective.order:
+        order = task.cluster.request.objective.order
+        if task.order == "batch" and task.cluster.tree.leaf_depth and "traffic" in order:
+            if "admitted" in order[: order.index("traffic")] and not task.cluster.request.objective.weights:
+                answer = with_cheaper_set(task, answer)
             for area in movable.areas(answer):
                 if task.deadline.passed:
                     break

@@ -6,89 +6,38 @@ are read: the GPUs admitted per class are fixed when traffic is bounded, and so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
+from kant_opt.bounds.facts import Bound, Facts
+from kant_opt.bounds.fragmentation import broken_leaves_bound, broken_nodes_bound
+from kant_opt.bounds.sets import cheapest_sets, halved
 from kant_opt.schema import Job, TermName
 from kant_opt.view import Free, Gang, Ints, Mask, Part, capacities, domain_counts
 
 _BITS = 20_000_000
 """Largest table of amounts that a subset sum may use."""
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A proven value and how it was proven."""
-
-    value: int
-    source: str = "counting"
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known before bounding.
-
-    `free`: the room before anything was placed. `possible`: gangs not proven impossible on it, alone. `admitted`:
-    those placed. `values`: level name -> value reached.
-    """
-
-    free: Free
-    possible: Sequence[Gang]
-    admitted: Sequence[Gang]
-    values: dict[str, int]
-    traffic_weights: Sequence[int]
-    """Per depth, 0 at depth 0 and at the node."""
-    known: dict[tuple[object, ...], int] = field(default_factory=dict)
-    """Least traffic of jobs of one kind, found once."""
-
-    @cached_property
-    def settled(self) -> bool:
-        """Whether the admitted gangs are the only set that reaches these values: of each class all or none."""
-        return all(
-            not value or value == sum(worth for worth, _ in self.by_class.get(int(name[9:-1]), []))
-            for name, value in self.values.items()
-            if name.startswith("admitted[")
-        )
-
-    @cached_property
-    def open_nodes(self) -> Mask:
-        """The nodes that any possible gang may use, (N,)."""
-        nodes = np.zeros(len(self.free.cluster.nodes), dtype=bool)
-        for gang in self.possible:
-            for part in gang.parts:
-                nodes |= part.eligible
-        return nodes
-
-    @cached_property
-    def by_class(self) -> dict[int, list[tuple[int, Gang]]]:
-        """Per priority class the gangs with jobs of it, each with what these add to the term `admitted`."""
-        classes: dict[int, list[tuple[int, Gang]]] = {}
-        for gang in self.possible:
-            worth: dict[int, int] = {}
-            for part in gang.parts:
-                worth[part.job.priority] = worth.get(part.job.priority, 0) + part.target * part.worth
-            for priority, amount in worth.items():
-                if amount:
-                    classes.setdefault(priority, []).append((amount, gang))
-        return classes
+_MOST_MASKS = 16
+"""Sets of nodes beyond which pods are not looked at set by set."""
 
 
 def counting_bounds(facts: Facts, order: Sequence[TermName]) -> dict[str, Bound]:
     """Return a bound per objective level, by the level's name. Costs about one pass over the nodes per gang shape."""
     found: dict[str, Bound] = {}
     for term in order:
+        before = order[: order.index(term)]
         if term == "admitted":
             found |= _admitted(facts)
         elif term == "traffic":
-            found["traffic"] = _traffic(facts, fixed="admitted" in order[: order.index(term)])
+            found["traffic"] = _traffic(facts, fixed="admitted" in before)
         elif term == "broken_nodes":
-            found["broken_nodes"] = _broken_nodes(facts, fixed="admitted" in order[: order.index(term)])
+            found["broken_nodes"] = broken_nodes_bound(facts, fixed="admitted" in before)
         elif term == "broken_leaves":
-            found["broken_leaves"] = _broken_leaves(facts)
+            found["broken_leaves"] = broken_leaves_bound(facts, fixed={"admitted", "broken_nodes"} <= set(before))
     return found
 
 
@@ -96,21 +45,83 @@ def counting_bounds(facts: Facts, order: Sequence[TermName]) -> dict[str, Bound]
 
 
 def _admitted(facts: Facts) -> dict[str, Bound]:
-    """Per class: the largest sum of its gangs' worths that the GPUs left by the classes above could hold."""
+    """Per class, the least that any family of gangs allows: its own sums of whole gangs that the GPUs it could use
+    hold, less what the family needs for the values of the classes above, and all gangs outside it.
+    """
+    names = [name for name in facts.values if name.startswith("admitted[")]
     found: dict[str, Bound] = {}
-    step, taken, free_of_gpus = 0, 0, 0
-    rounded = False  # shares in MiB are rounded up, so that together they may exceed the GPU
-    for name in (n for n in facts.values if n.startswith("admitted[")):
-        priority = int(name[9:-1])
-        gangs = facts.by_class.get(priority, [])
-        for part in (part for _, gang in gangs for part in gang.parts if part.job.priority == priority):
-            step = gcd(step, part.gpu_milli)
-            rounded = rounded or part.shape.mib > 0
-            free_of_gpus += part.target * (part.worth - part.gpu_milli)  # worth something, takes no GPU
-        room = usable_milli(facts.free, step, facts.open_nodes) + free_of_gpus - taken
-        found[name] = Bound(sum(worth for worth, _ in gangs) if rounded else _largest_sum(gangs, room))
-        taken += facts.values[name]
+    for i, name in enumerate(names):
+        most = None
+        for family in _families(facts):
+            here = _most_admitted(facts, family, names[: i + 1])
+            most = here if most is None else min(most, here)
+            if most <= facts.values[name]:
+                break
+        assert most is not None
+        found[name] = Bound(most)
     return found
+
+
+def _most_admitted(facts: Facts, family: _Family, names: Sequence[str]) -> int:
+    """Return the most that the last of the classes `names`, highest first, can reach, given the others' values."""
+    room = family.room
+    for name in names:
+        gangs = facts.by_class.get(int(name[9:-1]), [])
+        inside = [(worth, gang) for worth, gang in gangs if gang in family.gangs]
+        outside = sum(worth for worth, _ in gangs) - sum(worth for worth, _ in inside)
+        # Pods without GPUs are worth something and take none.
+        room += sum(_worth_without_gpus(gang, int(name[9:-1])) for _, gang in inside)
+        if name == names[-1]:
+            return outside + _largest_sum(inside, room)
+        room -= max(0, facts.values[name] - outside)
+    raise AssertionError("no class to bound")
+
+
+def _worth_without_gpus(gang: Gang, priority: int) -> int:
+    return sum(p.target * (p.worth - p.gpu_milli) for p in gang.parts if p.job.priority == priority)
+
+
+class _Family(NamedTuple):
+    """Gangs whose pods take multiples of some amount and stay on some nodes, and the GPU thousandths they could use."""
+
+    gangs: set[Gang]
+    room: int
+
+
+def _families(facts: Facts) -> Iterator[_Family]:
+    """Yield families for the amounts and the sets of nodes that pods name, that of all gangs first.
+
+    Shares in MiB are rounded up, so that together they may be worth more than the GPU: those gangs are in none.
+    """
+    masks = {id(part.eligible): part.eligible for gang in facts.possible for part in gang.parts}
+    areas: list[tuple[Mask, set[int]]] = [(facts.open_nodes, set(masks))]
+    if 1 < len(masks) <= _MOST_MASKS:
+        areas += [(m, {key for key, mask in masks.items() if not (mask & ~m).any()}) for m in masks.values()]
+    for nodes, within in areas:
+        for step in _steps(facts):
+            gangs = {gang for gang in facts.possible if all(_belongs(part, within, step) for part in gang.parts)}
+            yield _Family(gangs, usable_milli(facts.free, step, nodes))
+
+
+def _belongs(part: Part, within: set[int], step: int) -> bool:
+    if not part.gpu_milli:
+        return True
+    return id(part.eligible) in within and not part.shape.mib and part.gpu_milli % step == 0
+
+
+def _steps(facts: Facts) -> list[int]:
+    """Return amounts that families take multiples of: first what divides all pods, then what divides those of the
+    highest classes, and pods' own whole GPUs.
+    """
+    steps, step = list[int](), 0
+    sizes = set[int]()
+    for priority in sorted(facts.by_class, reverse=True):
+        amounts = {part.gpu_milli for _, gang in facts.by_class[priority] for part in gang.parts}
+        step = gcd(step, *amounts)
+        steps.append(step)
+        sizes |= amounts
+    own = sorted(size for size in sizes if size % 1000 == 0)
+    return [step for step in dict.fromkeys([*reversed(steps), *own]) if step] or [1]
 
 
 def usable_milli(free: Free, step: int, nodes: Mask) -> int:
@@ -126,12 +137,12 @@ def _largest_sum(gangs: Sequence[tuple[int, Gang]], room: int) -> int:
     if sum(sizes) <= room:
         return sum(sizes)
     elastic = any(p.least < p.target for _, gang in gangs for p in gang.parts)
-    step = gcd(*sizes)
-    if elastic or room < 0 or room // step * len(sizes) > 5 * _BITS:
+    step, lots = gcd(*sizes), [sum(lot) for n in Counter(sizes).items() for lot in halved(n[1] * [n[0]])]
+    if elastic or room < 0 or room // step * len(lots) > 5 * _BITS:
         return max(0, room)
     reach = 1
-    for size in sizes:
-        reach |= reach << size // step
+    for lot in lots:
+        reach |= reach << lot // step
         reach &= (1 << room // step + 1) - 1
     return (reach.bit_length() - 1) * step
 
@@ -148,42 +159,8 @@ def _traffic(facts: Facts, *, fixed: bool) -> Bound:
         return Bound(0, "trivial")
     if facts.settled:
         return Bound(sum(least_traffic(facts, g) for g in facts.admitted))
-    return Bound(cheapest_sets(facts, lambda gang: least_traffic(facts, gang)) or 0)
-
-
-def cheapest_sets(facts: Facts, cost_of: Callable[[Gang], int]) -> int | None:
-    """Return the least cost of any set of possible gangs that reaches the GPUs admitted of every class.
-
-    None where sizes are elastic or the sums too many to tell; costs are not negative.
-    """
-    found = [
-        _cheapest_set(facts, int(name[9:-1]), value, cost_of)
-        for name, value in facts.values.items()
-        if name.startswith("admitted[")
-    ]
-    return None if None in found else sum(cost for cost in found if cost is not None)
-
-
-def _cheapest_set(facts: Facts, priority: int, value: int, cost_of: Callable[[Gang], int]) -> int | None:
-    """Return the least cost of any set of gangs whose jobs of one class add up to exactly `value`.
-
-    A gang with jobs of several classes pays in the highest one only.
-    """
-    gangs = facts.by_class.get(priority, [])
-    elastic = any(p.least < p.target or p.shape.mib for _, gang in gangs for p in gang.parts)
-    step = gcd(value, *(worth for worth, _ in gangs))
-    if value == 0:
-        return 0
-    if elastic or value // step * len(gangs) > _BITS:
-        return None
-    far = np.int64(1 << 60)
-    cost = np.full(value // step + 1, far)
-    cost[0] = 0
-    for worth, gang in gangs:
-        size, least = worth // step, cost_of(gang) if gang.priority == priority else 0
-        if size < len(cost):
-            cost[size:] = np.minimum(cost[size:], cost[:-size] + least)
-    return int(cost[-1]) if cost[-1] < far else None
+    cheapest = cheapest_sets(facts, lambda gang: least_traffic(facts, gang))
+    return Bound(0 if cheapest is None else cheapest.cost)
 
 
 def least_traffic(facts: Facts, gang: Gang) -> int:
@@ -243,51 +220,3 @@ def _fewest_crossing_pairs(room: Ints, count: int) -> int:
         if not left:
             break
     return max(0, count * (count - 1) // 2 - together)
-
-
-# -- fragmentation ---------------------------------------------------------------------------------
-
-
-def _broken_nodes(facts: Facts, *, fixed: bool) -> Bound:
-    """Broken nodes now, less the most that the pods at hand could fill up; at least one where GPUs in use do not add
-    up to whole nodes of one size."""
-    free = facts.free
-    cluster = free.cluster
-    broken = free.is_broken()
-    spare = np.sort(free.spare[broken] * 1000 // cluster.unit[broken])
-    largest = int(spare[-1]) if len(spare) else 0
-    small = sum(
-        part.target * part.gpu_milli
-        for gang in facts.possible
-        for part in gang.parts
-        if part.gpu_milli <= largest or part.shape.mib  # counted as up to a whole GPU each
-    )
-    filled = int(np.searchsorted(np.cumsum(spare), small, side="right"))
-    least = len(spare) - filled
-    counted = cluster.schedulable & (free.capacity > 0)
-    sizes = np.unique(free.capacity[counted] // cluster.unit[counted])
-    exact = (
-        fixed
-        and all(p.gpu_milli and not p.shape.mib for g in facts.possible for p in g.parts)
-        and (cluster.unit == 1000).all()
-    )
-    if exact and len(sizes) == 1:
-        in_use = int((free.capacity - free.spare)[counted].sum())
-        in_use += sum(v for n, v in facts.values.items() if n.startswith("admitted["))
-        least = max(least, int(in_use % (1000 * int(sizes[0])) > 0))
-    return Bound(least)
-
-
-def _broken_leaves(facts: Facts) -> Bound:
-    """Broken leaves now, less the most that could be filled if every new pod used another fresh node."""
-    free = facts.free
-    tree, cluster = free.cluster.tree, free.cluster
-    if tree.leaf_depth == 0:
-        return Bound(0)
-    counted = cluster.schedulable & (free.capacity > 0)
-    nodes = tree.sums(counted.astype(np.int64), tree.leaf_depth)
-    used = tree.sums((counted & free.is_used()).astype(np.int64), tree.leaf_depth)
-    broken = (used > 0) & (used < nodes)
-    pods = sum(part.target for gang in facts.possible for part in gang.parts if part.shape.uses_gpu)
-    filled = int(np.searchsorted(np.cumsum(np.sort((nodes - used)[broken])), pods, side="right"))
-    return Bound(int(broken.sum()) - filled)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from kant_opt.bounds.counting import Bound, Facts, counting_bounds, least_traffic, usable_milli
+from kant_opt.bounds.counting import counting_bounds, least_traffic, usable_milli
+from kant_opt.bounds.facts import Bound, Facts
 from kant_opt.schema import TermName
 from kant_opt.view import Gang
 

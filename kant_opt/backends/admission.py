@@ -1,0 +1,110 @@
+"""Where more is asked for than fits: another set of gangs with as many GPUs admitted of every class and less traffic.
+
+A greedy takes the largest gangs first, which are those with the most traffic. The cheapest set by counting is found by
+a knapsack (bounds.sets) and placed first; it counts only if it proves better.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from kant_opt.backends.base import BACKENDS, Answer, Task
+from kant_opt.backends.ebinpack import EBinpack
+from kant_opt.backends.placer import Placer
+from kant_opt.bounds import Facts, cheapest_sets, least_traffic
+from kant_opt.schema import Job
+from kant_opt.view import Gang, Ints, domain_counts
+
+
+def with_cheaper_set(task: Task, answer: Answer) -> Answer:
+    """Return the answer, or a better one with other gangs; the room of the one returned is taken."""
+    if not answer.failed or task.deadline.passed:
+        return answer
+    placer = Placer(task.free, EBinpack(), task.quotas, task.limits.search_states)
+    for _, taken in answer.taken:
+        placer.release(taken)
+    chosen = _cheapest(task, placer, answer)
+    if chosen is not None:
+        first = BACKENDS["e-binpack"].solve(replace(task, gangs=chosen))
+        last = BACKENDS["e-binpack"].solve(replace(task, gangs=[g for g in task.gangs if g not in set(chosen)]))
+        other = Answer(
+            first.taken + last.taken, first.failed + last.failed, limit_hit=first.limit_hit or last.limit_hit
+        )
+        if _rank(task, other) > _rank(task, answer):
+            return other
+        for _, taken in other.taken:
+            placer.release(taken)
+    for _, taken in answer.taken:
+        for t in taken:
+            task.free.take(t.node, t.part.shape, t.pods, t.part.job.name, t.gpus or None)
+            task.quotas.charge(t.part, t.node, t.pods)
+    return answer
+
+
+def _cheapest(task: Task, placer: Placer, answer: Answer) -> list[Gang] | None:
+    """Return the set of gangs with the same worth of every class and the least traffic by counting; None where that is
+    not less than the answer's, or not known."""
+    request, tree = task.cluster.request, task.cluster.tree
+    facts = Facts(
+        free=task.free,
+        possible=[gang for gang, _ in answer.taken] + [g for g, _ in answer.failed if _fits(placer, g)],
+        admitted=[gang for gang, _ in answer.taken],
+        values={f"admitted[{priority}]": amount for priority, amount in _admitted(answer).items()},
+        traffic_weights=[0, *request.objective.weights_of(tree.levels[:-1]).values(), 0],
+    )
+    found = cheapest_sets(facts, lambda gang: least_traffic(facts, gang))
+    return None if found is None or found.cost >= traffic(task, answer) else found.gangs
+
+
+def _fits(placer: Placer, gang: Gang) -> bool:
+    """Return whether the gang fits alone."""
+    taken = placer.place(gang)
+    if isinstance(taken, str):
+        return False
+    placer.release(taken)
+    return True
+
+
+def _rank(task: Task, answer: Answer) -> tuple[list[int], int]:
+    """Return what makes one answer better than another: GPUs admitted, highest class first, then less traffic."""
+    admitted = _admitted(answer)
+    classes = sorted({part.job.priority for gang in task.gangs for part in gang.parts}, reverse=True)
+    return [admitted.get(priority, 0) for priority in classes], -traffic(task, answer)
+
+
+def _admitted(answer: Answer) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for _, taken in answer.taken:
+        for t in taken:
+            found[t.part.job.priority] = found.get(t.part.job.priority, 0) + t.pods * t.part.worth
+    return found
+
+
+def traffic(task: Task, answer: Answer) -> int:
+    """Return the term `traffic` of an answer."""
+    tree = task.cluster.tree
+    weights = list(enumerate(task.cluster.request.objective.weights_of(tree.levels[:-1]).values(), start=1))
+    total = 0
+    for gang, taken in answer.taken:
+        for job in gang.jobs:
+            pods: dict[int, int] = defaultdict(int)
+            for t in taken:
+                if t.part.job is job:
+                    pods[t.node] += t.pods
+            if pods and job.communication != "none":
+                for part in (part for part in gang.parts if part.job is job):
+                    for node, number in part.living.items():
+                        pods[node] += number
+                total += sum(w * _crossings(job, domain_counts(tree, pods, depth)) for depth, w in weights if w)
+    return total
+
+
+def _crossings(job: Job, pods: Ints) -> int:
+    """Return domains beyond the first, or pairs of pods in different domains, from pods per domain."""
+    if job.communication == "ring":
+        return int(np.count_nonzero(pods)) - 1
+    total = int(pods.sum())
+    return (total * total - int((pods * pods).sum())) // 2
