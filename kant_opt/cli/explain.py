@@ -12,7 +12,7 @@ from kant_opt.cli.guard import UNPLACED
 if TYPE_CHECKING:
     from kant_opt.cli.page import Page
     from kant_opt.metrics import Placed
-    from kant_opt.schema import Allocation, Reason
+    from kant_opt.schema import Allocation, Reason, Relaxation
 
 
 def explain(
@@ -27,10 +27,10 @@ def explain(
     rounds: options.Rounds = None,
     everything: options.Everything = False,
 ) -> None:
-    """Say why a job is not placed, or where it goes.
+    """Say why a job is not placed and what would let it in, or where it goes.
 
-    The whole queue is placed as `place` does, and one job of it is told.
-    Exit code 0: the job is placed or runs; 1: it is not placed.
+    The whole queue is placed as `place` does, and one job of it is told. What would let it in refers to the cluster
+    after that placement. Exit code 0: the job is placed or runs; 1: it is not placed.
 
     \b
     Examples:
@@ -39,15 +39,20 @@ def explain(
     """
     from kant_opt.cli.page import Page
     from kant_opt.engine import place as place_gangs
+    from kant_opt.engine import relaxations
     from kant_opt.errors import UnknownName
-    from kant_opt.io import read_request
+    from kant_opt.io import read_request, why_left_out
     from kant_opt.metrics import Placed
 
     page = Page(everything=everything)
-    request, _ = read_request(source, format=format)
+    request, notes = read_request(source, format=format)
     running = {allocation.job: allocation for allocation in request.allocations}
     waiting = [j.name for j in request.jobs]
     if job not in waiting:
+        if job not in running and (note := why_left_out(job, notes)):
+            page.say(f"{job} is not placed", "bold")
+            page.say(f"the reader left it out of the request: {note}")
+            raise typer.Exit(UNPLACED)
         if job not in running:
             raise UnknownName("job", job, [*waiting, *running], place=source)
         _show_running(page, Placed(request), running[job])
@@ -55,7 +60,7 @@ def explain(
     limits = options.limits_of(request, seed=seed, deadline_ms=deadline_ms, search_states=search_states, rounds=rounds)
     outcome = place_gangs(request, backend=backend, order=order, limits=limits)
     if reason := next((r for r in outcome.reasons if r.job == job), None):
-        _show_reason(page, reason)
+        _show_reason(page, reason.model_copy(update={"relaxations": relaxations(request, outcome, job)}))
         raise typer.Exit(UNPLACED)
     placed = Placed(request, outcome.placement)
     if job in placed.pods_on:
@@ -96,6 +101,12 @@ def _show_reason(page: Page, reason: Reason) -> None:
     if reason.blockers:
         page.heading(f"In the way ({many(len(reason.blockers), 'example')}): node (jobs on it)")
         page.items(reason.blockers)
+    page.heading("Each of these alone would let it in, on the cluster after this placement")
+    page.items([_told(relaxation) for relaxation in reason.relaxations] or ["none that was tried"])
+
+
+def _told(relaxation: Relaxation) -> str:
+    return f"{relaxation.sentence} ({'proven minimal' if relaxation.proven else 'not proven minimal'})"
 
 
 def _show_place(page: Page, placed: Placed, job: str) -> None:

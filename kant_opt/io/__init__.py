@@ -3,10 +3,12 @@
 from kant_opt.io import kubernetes, native, openb, slurm
 from kant_opt.io.files import load_placement, read_text, save, write_atomic
 from kant_opt.io.formats import FORMATS, Format, read_request
+from kant_opt.io.notes import LeftOutNote, why_left_out
 
 __all__ = [
     "FORMATS",
     "Format",
+    "LeftOutNote",
     "kubernetes",
     "load_placement",
     "native",
@@ -15,5 +17,6 @@ __all__ = [
     "read_text",
     "save",
     "slurm",
+    "why_left_out",
     "write_atomic",
 ]

@@ -22,12 +22,14 @@ from kant_opt.schema import (
     Certificate,
     FabricSpec,
     Hold,
+    Job,
     Node,
     Outcome,
     PlacedJob,
     PlacedPods,
     Placement,
     Plan,
+    PodSet,
     RentMarket,
     RentTable,
     Request,
@@ -101,6 +103,44 @@ def test_explain_a_job_that_is_not_placed(run: Run, request_file: Path) -> None:
     }
     assert best == {"spine": ["4", "9", "pods"], "leaf": ["2", "9", "pods"], "node": ["1", "9", "pods"]}
     assert "8   in all" in result.stdout  # the causes add up to the nodes
+
+
+def test_explain_tells_what_would_let_a_job_in(run: Run, tmp_path: Path) -> None:
+    """n0 and n1 are full by `a` and `b`; n2 is closed: two pods of a whole node need two of these three."""
+    nodes = tuple(Node(name=f"n{i}", path=("r",), gpus=4, schedulable=i < 2) for i in range(3))
+    held = tuple(Allocation(job=name, holds=(Hold(node=f"n{i}", gpus=4),)) for i, name in enumerate("ab"))
+    gang = Job(name="j", podsets=(PodSet(count=2, gpus=4),))
+    save(Request(fabric=FabricSpec(levels=("rack",)), nodes=nodes, allocations=held, jobs=(gang,)), tmp_path / "r.json")
+    result = run("explain", tmp_path / "r.json", "j")
+    assert result.exit_code == 1
+    _, _, told = result.stdout.partition("Each of these alone would let it in, on the cluster after this placement\n")
+    assert told.splitlines() == [
+        "  2 jobs leave: 'a', 'b' (proven minimal)",
+        "  free 2 nodes of what runs there: n0, n1 (proven minimal)",
+    ]
+
+
+def test_explain_says_that_nothing_would_let_a_job_in(run: Run, tmp_path: Path) -> None:
+    nodes = (Node(name="n", gpus=4),)
+    save(Request(nodes=nodes, jobs=(Job(name="j", podsets=(PodSet(count=1, gpus=8),)),)), tmp_path / "r.json")
+    assert run("explain", tmp_path / "r.json", "j").stdout.endswith("none that was tried\n")
+
+
+def test_explain_a_job_that_the_reader_left_out(run: Run, tmp_path: Path) -> None:
+    """Eight jobs are held, of which the note names five: the eighth is explained all the same."""
+    held = {"job_state": ["PENDING"], "state_reason": "JobHeldUser", "priority": 5, "node_count": 1, "cpus": 1}
+    jobs = [{"job_id": i, "submit_time": 10, "eligible_time": 10, **held} for i in range(1, 9)]
+    nodes = [{"name": "n1", "state": ["IDLE"], "gres": "gpu:8", "cpus": 8, "real_memory": 1000}]
+    document = {"nodes": nodes, "jobs": jobs, "last_update": 20, "meta": {"slurm": {}}}
+    (tmp_path / "state.json").write_text(json.dumps(document))
+    result = run("explain", tmp_path / "state.json", "8")
+    assert result.exit_code == 1
+    words = " ".join(result.stdout.split())
+    assert words == (
+        "8 is not placed the reader left it out of the request: "
+        "8 pending jobs (1, 2, 3, 4, 5, ...) left out: JobHeldUser"
+    )
+    assert run("explain", tmp_path / "state.json", "9").exit_code == 2
 
 
 def test_explain_a_job_that_is_placed(run: Run, request_file: Path) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kant_opt.errors import InputError
+from kant_opt.io.notes import LeftOutNote
 
 
 class Object:
@@ -134,10 +135,11 @@ class Notes:
 
     def sentences(self) -> tuple[str, ...]:
         """Return the notes in the order of their first subject."""
-        told = []
+        told: list[str] = []
         for text, subjects in self._subjects.items():
             names = ", ".join(subjects[: self._SHOWN]) + (", ..." if len(subjects) > self._SHOWN else "")
-            told.append(f"{text}: {len(subjects)} ({names})")
+            sentence = f"{text}: {len(subjects)} ({names})"
+            told.append(LeftOutNote.about(subjects, sentence) if "left out" in text else sentence)
         return tuple(told)
 
 

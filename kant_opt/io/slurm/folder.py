@@ -11,6 +11,7 @@ from typing import Any
 
 from kant_opt.errors import InputError
 from kant_opt.io.files import read_head, read_text
+from kant_opt.io.notes import LeftOutNote
 from kant_opt.io.plain import load_json, looks_like_json, top_keys
 from kant_opt.io.slurm import jobs as job_reader
 from kant_opt.io.slurm import nodes as node_reader
@@ -295,7 +296,9 @@ def _gangs(records: Iterable[JobRecord], site: Site, told: Told) -> tuple[list[J
         jobs = [job for job in jobs if job.name not in lost]
         if lost:
             left["another part of the heterogeneous job"] = sorted(lost)
-    told.notes += [f"{_names(ids, 'pending job')} left out: {why}" for why, ids in sorted(left.items())]
+    told.notes += [
+        LeftOutNote.about(ids, f"{_names(ids, 'pending job')} left out: {why}") for why, ids in sorted(left.items())
+    ]
     told.notes += [f"{_names(ids, 'job')}: {what}" for what, ids in sorted(freely.items())]
     groups = [{"name": f"het-{het}", "jobs": ids} for het, ids in sorted(components.items()) if len(ids) > 1]
     return jobs, groups
