@@ -103,6 +103,7 @@ def place(
             seconds=round(perf_counter() - started, 4),
             seed=limits.seed,
             limit_hit=answer.limit_hit,
+            formulation=answer.formulation,
             notes=tuple(answer.notes),
             versions=_versions(),
         ),

@@ -54,7 +54,7 @@ class Fold:
             text += f" (per node: {self.per_node:,})"
         if self.classes:
             folded = sum(len(c.nodes) for c in self.classes)
-            text += f"; {folded:,} nodes in {len(self.classes):,} classes"
+            text += f"; {folded:,} nodes in {len(self.classes):,} class{'es' * (len(self.classes) > 1)}"
         stay = [f"{count:,} by themselves: {why}" for why, count in self.alone.items()]
         return "; ".join([text, *stay])
 
