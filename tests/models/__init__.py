@@ -1,0 +1,1 @@
+"""The MiniZinc twins against the engine."""
