@@ -1,8 +1,4 @@
-"""Requests for the MiniZinc twins in `models/`: the problem written a second time, for engines of another kind.
-
-The twins share nothing with the programs of this package but `models/README.md`. What can be said of one podset and one
-node alone (may it come here, what is it charged) is computed here; every rule and term that ties pods is in the `.mzn`.
-"""
+"""The text of a twin and of its data."""
 
 from __future__ import annotations
 
@@ -14,8 +10,9 @@ from typing import Literal
 
 from kant_opt.errors import InputError
 from kant_opt.fabric import Fabric
-from kant_opt.formulation.minizinc_classes import alike_nodes, check_classes_are_exact, class_values
-from kant_opt.formulation.minizinc_tables import Table, Tables, Value
+from kant_opt.formulation.minizinc.classes import alike_nodes, check_classes_are_exact, class_values
+from kant_opt.formulation.minizinc.goals import goals_of
+from kant_opt.formulation.minizinc.tables import Table, Tables, Value
 from kant_opt.schema import Request
 
 Form = Literal["per_node", "classes"]
@@ -27,7 +24,7 @@ _LARGEST = 2**31 - 3  # the largest number that Gecode holds
 
 def goals(request: Request) -> tuple[str, ...]:
     """Return the names of the objective levels, in their order, as `Outcome.levels` has them."""
-    return tuple(goal.name for goal in Tables.goals(request))
+    return tuple(goal.name for goal in goals_of(request))
 
 
 def to_mzn(
@@ -75,7 +72,7 @@ def _heading(tables: Tables, cells: Sequence[Sequence[str]]) -> Iterator[str]:
         yield f"% cell {i}: {json.dumps(cell)}"
     for i, (job, podset) in enumerate(tables.podsets, start=1):
         yield f"% podset {i}: {json.dumps((job.name, podset.name))}"
-    for i, goal in enumerate(tables.goals(tables.request), start=1):
+    for i, goal in enumerate(goals_of(tables.request), start=1):
         yield f"% goal {i}: {goal.name}"
 
 

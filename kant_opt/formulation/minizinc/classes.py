@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from kant_opt.errors import InputError
 from kant_opt.fabric import Fabric
-from kant_opt.formulation.minizinc_tables import Cells, Tables, Values
+from kant_opt.formulation.minizinc.tables import Cells, Tables, Values
 from kant_opt.schema import NODE_LEVEL, Request
 
 _WAY_OUT = "export the per-node form, which is exact for every request"

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
 from operator import mul
 
-from kant_opt.errors import InputError
 from kant_opt.fabric import Fabric
-from kant_opt.formulation.minizinc_nodes import (
-    Resource,
-    charge,
-    gpu_milli,
-    gpu_room,
-    gpu_units,
-    in_common_unit,
-    is_eligible,
-    pool_of_pod,
-)
-from kant_opt.schema import Hold, Job, Node, PodSet, Queue, Quota, Request
+from kant_opt.formulation.minizinc.goals import goals_of, priorities, terms
+from kant_opt.formulation.minizinc.nodes import gpu_milli, gpu_room, gpu_units, in_common_unit, is_eligible
+from kant_opt.formulation.minizinc.quotas import Cap, caps_of, running_usage
+from kant_opt.schema import Hold, Job, Node, PodSet, Request
 
 
 @dataclass(frozen=True)
@@ -35,25 +27,6 @@ Value = str | int | set[int] | Sequence[int] | Sequence[set[int]] | Table
 Values = dict[str, Value]
 Cells = Sequence[Sequence[str]]
 """The nodes of each cell; those of one cell are alike."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """One objective level: its share of each term, by the term's name."""
-
-    name: str
-    maximised: bool
-    share_of: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Cap:
-    """Together the queues may use so much of a resource in a pool (all pools where empty)."""
-
-    queues: frozenset[str]
-    resource: Resource
-    pool: str
-    amount: int
 
 
 class Tables:
@@ -73,26 +46,7 @@ class Tables:
                 self.holds[hold.node].append(hold)
         self.gpu_room = {name: gpu_room(node, self.holds[name]) for name, node in self.nodes.items()}
         self.living = self._living()
-        self.caps = [*_caps(request)]
-
-    @staticmethod
-    def goals(request: Request) -> list[Goal]:
-        """Return the objective levels in their order. Raises InputError for a term that the twins have not."""
-        objective, classes = request.objective, _priorities(request)
-        if "moves" in (objective.weights or objective.order):
-            raise InputError("the MiniZinc twins know no moves", place="objective", way_out="leave the term out")
-        admitted = [f"admitted[{priority}]" for priority in classes]
-        if objective.weights:
-            shares = {term: weight for term, weight in objective.weights.items() if term != "admitted"}
-            shares |= dict.fromkeys(admitted, -objective.weights.get("admitted", 0))
-            return [Goal("weighted", False, shares)]
-        found = []
-        for term in objective.order:
-            names = admitted if term == "admitted" else [term]
-            found += [Goal(name, term == "admitted", {name: 1}) for name in names]
-        if not found:
-            raise InputError("there is nothing to optimise", place="objective", way_out="add a job or a term")
-        return found
+        self.caps = [*caps_of(request)]
 
     def shared(self, cells: Cells) -> Values:
         """Return the data that `rules.mzn` asks for."""
@@ -263,7 +217,9 @@ class Tables:
         for cap in self.caps:
             added = self.charges(cap, cells)
             unit = gcd(*added) or 1
-            rooms.append(min(max(0, cap.amount - self._running_usage(cap)), self._demand(added, len(cells))) // unit)
+            rooms.append(
+                min(max(0, cap.amount - running_usage(self.request, cap)), self._demand(added, len(cells))) // unit
+            )
             charges += [number // unit for number in added]
         return {
             "num_caps": len(self.caps),
@@ -273,22 +229,7 @@ class Tables:
 
     def charges(self, cap: Cap, cells: Cells) -> list[int]:
         """Return what one pod of each podset adds to the usage of `cap` in each cell, row after row."""
-
-        def added(job: Job, podset: PodSet, node: Node) -> int:
-            counts = job.queue in cap.queues and cap.pool in ("", pool_of_pod(podset, node))
-            return charge(cap.resource, podset, node) if counts else 0
-
-        return self.by_cell(cells, added).numbers
-
-    def _running_usage(self, cap: Cap) -> int:
-        queue_of_job = {job.name: job.queue for job in self.request.jobs}
-        return sum(
-            charge(cap.resource, hold, self.nodes[hold.node])
-            for allocation in self.request.allocations
-            if (allocation.queue or queue_of_job.get(allocation.job, "")) in cap.queues
-            for hold in allocation.holds
-            if cap.pool in ("", self.nodes[hold.node].pools[0])
-        )
+        return self.by_cell(cells, cap.charge_of_pod).numbers
 
     def _demand(self, added: list[int], width: int) -> int:
         """Return a number that the usage of all pods to place cannot exceed."""
@@ -334,8 +275,7 @@ class Tables:
     # -- the terms
 
     def _terms(self, cells: Cells) -> Values:
-        classes, found = _priorities(self.request), self.goals(self.request)
-        terms = [*(f"admitted[{priority}]" for priority in classes), "traffic", "broken_nodes", "broken_leaves"]
+        classes, found, names = priorities(self.request), goals_of(self.request), terms(self.request)
         above = self.fabric.levels[:-1]
         weights = self.request.objective.weights_of(above)
         return {
@@ -346,38 +286,9 @@ class Tables:
             "num_goals": len(found),
             "maximised": [goal.maximised for goal in found],
             "share_of": Table(
-                (len(found), len(terms)), [goal.share_of.get(term, 0) for goal in found for term in terms]
+                (len(found), len(names)), [goal.share_of.get(term, 0) for goal in found for term in names]
             ),
         }
 
     def _depth(self, level: str) -> int:
         return self.fabric.depth(level) + 1
-
-
-def _priorities(request: Request) -> list[int]:
-    """Return the priority classes, highest first."""
-    return sorted({job.priority for job in request.jobs}, reverse=True)
-
-
-def _caps(request: Request) -> Iterator[Cap]:
-    """Yield what each queue, then each cohort may use; GPUs in thousandths."""
-    cohorts: dict[str, list[Queue]] = {}
-    for queue in request.queues:
-        if queue.cohort:
-            cohorts.setdefault(queue.cohort, []).append(queue)
-        for quota in queue.quotas:
-            amount = quota.limit if queue.cohort else quota.guaranteed
-            if amount is not None:
-                yield _cap([queue], quota, amount)
-    for queues in cohorts.values():
-        lent: dict[tuple[Resource, str], list[Quota]] = {}
-        for queue in queues:
-            for quota in queue.quotas:
-                lent.setdefault((quota.resource, quota.pool), []).append(quota)
-        for quotas in lent.values():
-            yield _cap(queues, quotas[0], sum(quota.guaranteed for quota in quotas))
-
-
-def _cap(queues: Sequence[Queue], quota: Quota, amount: int) -> Cap:
-    names = frozenset(queue.name for queue in queues)
-    return Cap(names, quota.resource, quota.pool, amount * (1000 if quota.resource == "gpu" else 1))
