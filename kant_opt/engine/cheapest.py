@@ -8,11 +8,14 @@ slices and spreads; other rules are left aside, which keeps it a bound.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, islice
 
 import numpy as np
 
-from kant_opt.engine.node_states import NodeStates, open_parts
+from kant_opt.engine.node_states import NodeStates, open_parts, states_of
 from kant_opt.engine.what_if import WhatIf
 from kant_opt.view import Ints, Part, domain_counts
 
@@ -33,6 +36,12 @@ class _Domain:
     """Costs of the first children together, from none to all."""
     node: int = -1
 
+    @cached_property
+    def steps(self) -> list[tuple[int, int]]:
+        """(the most pods of a price, the price), the lowest first: fewer pods for as much never help."""
+        most = [*np.flatnonzero(self.cost[1:] != self.cost[:-1]).tolist(), len(self.cost) - 1]
+        return [(pods, int(self.cost[pods])) for pods in most if self.cost[pods] < _NEVER]
+
 
 class Cheapest:
     """Costs of room in every domain that has to hold the whole gang."""
@@ -41,11 +50,12 @@ class Cheapest:
         self.states, self.tree = states, case.tree
         self.parts = open_parts(case)
         self.depth = case.smallest_gang.common_depth
-        self._last: tuple[tuple[int, int], _Domain] | None = None
+        self._domains: dict[tuple[int, int], _Domain] = {}
+        self._nodes: dict[tuple[object, ...], _Domain] = {}
 
     def ranked(self) -> list[tuple[int, int]]:
         """Return (lower bound on units, domain) of the domains that could have room, the lowest bound first."""
-        everything = self._folded(self.states.without(frozenset(self.states.touched)))
+        everything = self._folded(self.states.without(self.states.touched))
         able = np.ones(self.tree.num_domains(self.depth), dtype=bool)
         for part, room in zip(self.parts, everything, strict=True):
             able &= room >= part.target
@@ -65,15 +75,22 @@ class Cheapest:
                 return None
             weights = self._weights_in(domain)
             for node, pods in self._trace(root, part.target):
-                found |= self._cheapest_state(k, node, pods, weights)
+                found.update(self._cheapest_state(k, node, pods, weights))
         return frozenset(found)
 
-    def cut(self, domain: int, units: frozenset[int]) -> frozenset[int]:
-        """Return `units` less those that the domain's room can spare, the last ones first."""
+    def cut(self, domain: int, units: frozenset[int], bound: int, most: int) -> frozenset[int]:
+        """Return `units` less those that the domain's room can spare, the last ones first; then, down to `bound`, with
+        one unit in place of two as long as that works. Looks at `most` sets."""
         for unit in sorted(units, reverse=True):
-            fewer = units - {unit}
-            if self._has_room(fewer, domain):
-                units = fewer
+            if self._has_room(units - {unit}, domain):
+                units = units - {unit}
+        others = sorted(self.touching(domain) & self.states.useful)
+        swaps = ((pair, other) for pair in combinations(sorted(units, reverse=True), 2) for other in others)
+        for (one, two), other in islice(swaps, most):
+            if len(units) <= bound:
+                break
+            if {one, two} <= units and other not in units and self._has_room(units - {one, two} | {other}, domain):
+                units = units - {one, two} | {other}
         return units
 
     def touching(self, domain: int) -> frozenset[int]:
@@ -118,9 +135,12 @@ class Cheapest:
     # -- the program -----------------------------------------------------------------------------
 
     def _domain(self, k: int, domain: int) -> _Domain:
-        if self._last is None or self._last[0] != (k, domain):
-            self._last = (k, domain), self._build(k, self.depth, domain, self._weights_in(domain))
-        return self._last[1]
+        if (k, domain) not in self._domains:
+            if all(known != domain for _, known in self._domains):  # one domain's arrays at a time
+                self._domains.clear()
+                self._nodes.clear()
+            self._domains[k, domain] = self._build(k, self.depth, domain, self._weights_in(domain))
+        return self._domains[k, domain]
 
     def _weights_in(self, domain: int) -> dict[int, int]:
         """Return what each unit costs per node of the domain that it touches."""
@@ -135,38 +155,56 @@ class Cheapest:
     def _build(self, k: int, depth: int, domain: int, weights: dict[int, int]) -> _Domain:
         target = self.parts[k].target
         if depth == self.tree.node_depth:
-            raw = self._node_costs(k, domain, weights)
-            return _Domain(self._under_rules(k, depth, domain, raw), raw, node=domain)
+            return self._node(k, domain, weights)
         total = np.full(target + 1, _NEVER, dtype=np.int64)
         total[0] = 0
         sums, children = [total], []
         inside = self.tree.children(depth, domain)
         for child in range(inside.start, inside.stop):
             children.append(self._build(k, depth + 1, child, weights))
-            total = _sum(total, children[-1].cost)
+            total = _sum(total, children[-1])
             sums.append(total)
         return _Domain(self._under_rules(k, depth, domain, total), total, children, sums)
+
+    def _node(self, k: int, node: int, weights: dict[int, int]) -> _Domain:
+        """Return the costs of one node; nodes that are alike in them share the arrays."""
+        groups = self.states.groups.get(node, ())
+        alive = self.parts[k].living.get(node, 0)
+        prices = tuple((group.blurred, *(weights[unit] for unit in group.units)) for group in groups)
+        key = (k, alive, prices, self.states.slots[k][node].tobytes())
+        if key not in self._nodes:
+            cost = self._node_costs(k, node, weights)
+            self._nodes[key] = _Domain(self._under_rules(k, self.tree.node_depth, node, cost), cost)
+        found = copy(self._nodes[key])
+        found.node = node
+        found.steps = self._nodes[key].steps
+        return found
 
     def _node_costs(self, k: int, node: int, weights: dict[int, int]) -> Ints:
         target = self.parts[k].target
         cost = np.full(target + 1, _NEVER, dtype=np.int64)
         slots = self.states.slots[k][node]
-        for bits, price in self._states_of(node, weights):
-            upto = min(int(slots[bits]), target) + 1
+        for number, (price, _) in enumerate(self._states_of(node, weights)):
+            upto = min(int(slots[number]), target) + 1
             cost[:upto] = np.minimum(cost[:upto], price)
         return cost
 
-    def _states_of(self, node: int, weights: dict[int, int]) -> Iterable[tuple[int, int]]:
-        """Yield (bits, least cost of units behind them) of a node's states."""
-        prices = [min(weights[u] for u in group.units) for group in self.states.groups.get(node, ())]
-        for bits in range(1 << len(prices)):
-            yield bits, sum(price for bit, price in enumerate(prices) if bits >> bit & 1)
+    def _states_of(self, node: int, weights: dict[int, int]) -> Iterable[tuple[int, list[int]]]:
+        """Yield (least cost, units that cost the least) of a node's states, in order."""
+        groups = self.states.groups.get(node, ())
+        cheap = [sorted(group.units, key=lambda unit: (weights[unit], unit)) for group in groups]
+        for counts in states_of(groups):
+            price, units = 0, []
+            for group, order, count in zip(groups, cheap, counts, strict=True):
+                price += sum(weights[unit] for unit in order[:count])
+                units += order if group.blurred and count else order[:count]
+            yield price, units
 
-    def _cheapest_state(self, k: int, node: int, pods: int, weights: dict[int, int]) -> set[int]:
+    def _cheapest_state(self, k: int, node: int, pods: int, weights: dict[int, int]) -> list[int]:
         """Return the units of the cheapest state of a node with room for `pods`."""
         slots = self.states.slots[k][node]
-        _, bits = min((price, bits) for bits, price in self._states_of(node, weights) if slots[bits] >= pods)
-        return {u for bit, group in enumerate(self.states.groups.get(node, ())) if bits >> bit & 1 for u in group.units}
+        states = enumerate(self._states_of(node, weights))
+        return min((price, units) for number, (price, units) in states if slots[number] >= pods)[1]
 
     def _under_rules(self, k: int, depth: int, domain: int, raw: Ints) -> Ints:
         part = self.parts[k]
@@ -189,8 +227,9 @@ class Cheapest:
         if domain.node >= 0:
             yield domain.node, pods
             return
-        price = domain.cost[pods]
-        pods = int(np.flatnonzero(domain.raw[pods:] == price)[0]) + pods if domain.raw[pods] != price else pods
+        pods = (
+            int(np.searchsorted(domain.raw, domain.cost[pods], side="right")) - 1
+        )  # whole slices, or more for nothing
         for i in range(len(domain.children) - 1, -1, -1):
             before, child = domain.sums[i], domain.children[i].cost
             both = before[pods::-1] + child[: pods + 1]
@@ -199,15 +238,10 @@ class Cheapest:
             pods -= given
 
 
-def _sum(a: Ints, b: Ints) -> Ints:
-    """Return the least cost of p pods and more from two domains together; both costs never fall with p."""
-    if np.count_nonzero(np.diff(b)) > np.count_nonzero(np.diff(a)):
-        a, b = b, a
-    total = np.full(len(a), _NEVER, dtype=np.int64)
-    steps = [*np.flatnonzero(np.diff(b)).tolist(), len(b) - 1]
-    for most in steps:  # taking fewer than the most pods of a price never helps
-        if b[most] >= _NEVER:
-            break
-        shifted = np.concatenate([np.full(most, a[0]), a[: len(a) - most]])
-        total = np.minimum(total, np.minimum(shifted + b[most], _NEVER))
+def _sum(a: Ints, other: _Domain) -> Ints:
+    """Return the least cost of p pods and more from domains of cost `a` and another one together."""
+    total: Ints = np.full(len(a), _NEVER, dtype=np.int64)
+    for most, price in other.steps:
+        total[:most] = np.minimum(total[:most], price)  # `a` is 0 for no pods
+        total[most:] = np.minimum(total[most:], a[: len(a) - most] + price)
     return total

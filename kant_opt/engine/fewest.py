@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from kant_opt.engine.cheapest import Cheapest
-from kant_opt.engine.node_states import Group, NodeStates, emptied, opened_states
+from kant_opt.engine.node_states import NodeStates, emptied, opened_states
 from kant_opt.engine.relaxed import kin
 from kant_opt.engine.what_if import WhatIf
 from kant_opt.schema import Allocation, Hold, Relaxation
@@ -27,7 +27,7 @@ _NAMES = 6
 """Names told in a sentence."""
 _ALONE = 8
 """Units tried by themselves where one is enough, to find one that is better to spare."""
-_SETS = 20_000_000
+_SETS = 4_000_000
 """Work limit of sets counted through, in nodes looked at."""
 
 
@@ -50,11 +50,11 @@ def _leaving(case: WhatIf, kind: RelaxationKind, leaving: Sequence[Allocation]) 
         return (not alloc.preemptible, alloc.priority, sum(_gpu_milli(hold) for hold in alloc.holds), alloc.job)
 
     leaving = sorted(leaving, key=preferred)
-    groups: dict[int, list[Group]] = {}
+    on: dict[int, list[tuple[int, frozenset[str]]]] = {}
     for unit, alloc in enumerate(leaving):
         for node in dict.fromkeys(case.tree.index[hold.node] for hold in alloc.holds):
-            groups.setdefault(node, []).append(Group((unit,), frozenset({alloc.job})))
-    yield from _Search(case, kind, [alloc.job for alloc in leaving], emptied(case, groups)).run()
+            on.setdefault(node, []).append((unit, frozenset({alloc.job})))
+    yield from _Search(case, kind, [alloc.job for alloc in leaving], emptied(case, on)).run()
 
 
 def fewest_nodes(case: WhatIf) -> Iterator[Relaxation]:
@@ -68,8 +68,8 @@ def fewest_nodes(case: WhatIf) -> Iterator[Relaxation]:
             jobs.setdefault(node, set()).add(alloc.job)
             held[node] = held.get(node, 0) + _gpu_milli(hold)
     nodes = sorted(jobs, key=lambda node: (held[node], node))
-    groups = {node: [Group((unit,), frozenset(jobs[node]))] for unit, node in enumerate(nodes)}
-    yield from _Search(case, "nodes", [case.tree.names[node] for node in nodes], emptied(case, groups)).run()
+    on = {node: [(unit, frozenset(jobs[node]))] for unit, node in enumerate(nodes)}
+    yield from _Search(case, "nodes", [case.tree.names[node] for node in nodes], emptied(case, on)).run()
 
 
 def fewest_openings(case: WhatIf) -> Iterator[Relaxation]:
@@ -99,7 +99,8 @@ class _Search:
         self.case, self.kind, self.names, self.states = case, kind, names, states
         size = len(case.tree.names)
         held = sum(len(alloc.holds) for alloc in case.request.allocations)
-        self.budget = _Budget(max(30, _TRIES // (size + held + 1)), max(30, _SETS // (size + 1)))
+        many = 1 if len(case.gang.open_parts) == 1 else 10  # one part is placed by counting, several by search
+        self.budget = _Budget(max(15, _TRIES // (many * (size + held + 1))), min(20_000, _SETS // (size + 1)))
         self.tried: dict[Units, bool | None] = {}
         self.doubt = False
         """Some try was given up, or hit the search's limit, and may have been enough."""
@@ -118,7 +119,7 @@ class _Search:
         for bound, domain in ranked[:_DOMAINS]:
             if best is not None and bound >= len(best):
                 break
-            found = self._inside(cheapest, domain)
+            found = self._inside(cheapest, domain, bound)
             if found is not None and (best is None or len(found) < len(best)):
                 best = found
         best = self._cut(frozenset(), sorted(everything, reverse=True)) if best is None else best
@@ -145,11 +146,11 @@ class _Search:
         only = "preemptible " if self.kind == "preemptible" else ""
         return f"{len(names):,} {only}{'jobs leave' if many else 'job leaves'}: {told}"
 
-    def _inside(self, cheapest: Cheapest, domain: int) -> Units | None:
+    def _inside(self, cheapest: Cheapest, domain: int, bound: int) -> Units | None:
         """Return a minimal set that makes room inside one domain, None where none was found."""
         guess = cheapest.units(domain)
         if guess is not None:
-            guess = cheapest.cut(domain, guess)
+            guess = cheapest.cut(domain, guess, bound, self.budget.sets // 2)
             if self._enough(guess):
                 return guess
         touching = cheapest.touching(domain)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from math import gcd
 
 import numpy as np
 
@@ -12,30 +14,35 @@ from kant_opt.engine.relaxed import opened
 from kant_opt.engine.what_if import WhatIf
 from kant_opt.fabric import build_fabric
 from kant_opt.schema import Allocation, FabricSpec, Hold, Node, Request
-from kant_opt.view import Cluster, Free, Ints, Part
+from kant_opt.view import NOT_COUNTED, Cluster, Free, Ints, Part, Shape
 
-_BITS = 6
-"""Units of one node that are told apart; where there are more, the last bit stands for any of the rest."""
+_STATES = 64
+"""States of one node that are told apart."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Units of a node that one bit stands for, and the jobs that hold less there once all of them are gone."""
+    """Units that take the same from a node, and the jobs that hold less there once each is gone.
+
+    How many of them are gone tells what is free. `blurred`: they are not alike, and one of them counts as all.
+    """
 
     units: tuple[int, ...]
-    jobs: frozenset[str] = frozenset()
+    jobs: tuple[frozenset[str], ...] = ()
+    blurred: bool = False
 
 
 @dataclass(eq=False)
 class NodeStates:
-    """`slots[k]` (N, M): pods of the k-th open part that fit on each node once the groups of a set of bits are gone.
+    """`slots[k]` (N, S): pods of the k-th open part that fit on each node in each of its states.
 
-    Rules between jobs, quotas and the gang's other parts are left aside, so it is never less than what really fits.
+    A state says how many units of each of the node's groups are gone; groups are the digits of its number, the first
+    one the lowest. Rules between jobs, quotas and the gang's other parts are left aside, so it is never less than what
+    really fits.
     """
 
     slots: tuple[Ints, ...]
     groups: Mapping[int, Sequence[Group]]
-    """Node index -> its groups, one per bit."""
 
     @cached_property
     def useful(self) -> frozenset[int]:
@@ -47,56 +54,68 @@ class NodeStates:
 
     @cached_property
     def touched(self) -> dict[int, tuple[Ints, Ints]]:
-        """Unit -> (nodes, bit on each)."""
+        """Unit -> (nodes, what its going adds to the number of each one's state)."""
         found: dict[int, list[tuple[int, int]]] = {}
         for node, groups in self.groups.items():
-            for bit, group in enumerate(groups):
+            step = 1
+            for group in groups:
                 for unit in group.units:
-                    found.setdefault(unit, []).append((node, 1 << bit))
+                    found.setdefault(unit, []).append((node, step))
+                step *= len(group.units) + 1
         arrays = {unit: np.array(pairs, dtype=np.int64).T for unit, pairs in found.items()}
         return {unit: (array[0], array[1]) for unit, array in arrays.items()}
 
-    def without(self, units: frozenset[int]) -> tuple[Ints, ...]:
+    def without(self, units: Iterable[int]) -> tuple[Ints, ...]:
         """Return the slots per open part, (N,), once these units are gone."""
         size = len(self.slots[0])
-        bits = np.zeros(size, dtype=np.int64)
+        state = np.zeros(size, dtype=np.int64)
         for unit in units:
             if unit in self.touched:
-                nodes, values = self.touched[unit]
-                bits[nodes] |= values
-        return tuple(slots[np.arange(size), bits] for slots in self.slots)
+                nodes, steps = self.touched[unit]
+                state[nodes] += steps
+        return tuple(slots[np.arange(size), state] for slots in self.slots)
+
+
+def states_of(groups: Sequence[Group]) -> Iterator[tuple[int, ...]]:
+    """Yield how many units of each group are gone in every state of a node, by the state's number."""
+    for counts in product(*(range(len(group.units) + 1) for group in reversed(groups))):
+        yield counts[::-1]
 
 
 def open_parts(case: WhatIf) -> list[Part]:
-    """Return the gang's parts with pods to place, in the size without which it does not run."""
+    """Return the gang's parts with pods to place, in the size without which it does not run.
+
+    Of several parts also all of them as one: so many GPUs in pieces that divide all pods.
+    """
     gang = case.smallest_gang
-    return [gang.parts[i] for i in gang.open_parts]
+    parts = [gang.parts[i] for i in gang.open_parts]
+    piece = gcd(*(part.shape.gpus for part in parts))
+    if len(parts) > 1 and piece and (case.cluster.pods == NOT_COUNTED).all():  # else a piece would count as a pod
+        total = sum(part.target * part.shape.gpus for part in parts) // piece
+        mask = np.any([part.eligible for part in parts], axis=0)
+        bare = replace(parts[0], living={}, required=0, slices=(), spread=())
+        parts.append(replace(bare, shape=Shape(piece, 0, 0, 0, 0), eligible=mask, target=total, least=total))
+    return parts
 
 
 def opened_states(case: WhatIf) -> tuple[list[str], NodeStates]:
     """Return the closed nodes that would be eligible once opened, and what they could take then."""
-    everything = opened(case.request, case.tree.index)
-    parts = open_parts(case)
-    eligible = [case.compile(everything).parts[i].eligible for i in case.smallest_gang.open_parts]
-    gained = np.zeros(len(case.tree.names), dtype=bool)
     slots = []
-    for part, mask in zip(parts, eligible, strict=True):
-        gained |= mask & ~part.eligible
-        now, then = (case.free.slots(part.shape, m).copy() for m in (part.eligible, mask))
-        slots.append(np.stack([now, then], axis=1))
+    gained = np.zeros(len(case.tree.names), dtype=bool)
+    for part, then in zip(open_parts(case), open_parts(case.under(opened(case.request, case.tree.index))), strict=True):
+        gained |= then.eligible & ~part.eligible
+        slots.append(np.stack([case.free.slots(p.shape, p.eligible).copy() for p in (part, then)], axis=1))
     nodes = np.flatnonzero(gained).tolist()
     groups = {node: (Group((unit,)),) for unit, node in enumerate(nodes)}
     return [case.tree.names[node] for node in nodes], NodeStates(tuple(slots), groups)
 
 
-def emptied(case: WhatIf, groups: Mapping[int, Sequence[Group]]) -> NodeStates:
-    """Return what nodes can take once some of what runs on them is gone. `groups`: node index -> who may go.
+def emptied(case: WhatIf, leaving: Mapping[int, Sequence[tuple[int, frozenset[str]]]]) -> NodeStates:
+    """Return what nodes can take once some of what runs on them is gone. `leaving`: node index -> (unit, its jobs).
 
     Every state of a node is a node of its own in a request made for it, equal states one, so that what is free is
     worked out where it always is.
     """
-    groups = {node: _merged(list(of)) for node, of in groups.items()}
-    width = max((len(of) for of in groups.values()), default=0)
     on: dict[int, list[tuple[str, Hold]]] = {}
     for alloc in case.request.allocations:
         for hold in alloc.holds:
@@ -105,39 +124,87 @@ def emptied(case: WhatIf, groups: Mapping[int, Sequence[Group]]) -> NodeStates:
     nodes: list[Node] = []
     holds: list[Hold] = []
     rows: list[tuple[int, int, int]] = []
-    for node, of in groups.items():
-        for bits in range(1, 1 << len(of)):
-            gone = frozenset().union(*(group.jobs for bit, group in enumerate(of) if bits >> bit & 1))
-            rest = [hold for job, hold in on.get(node, ()) if job not in gone]
-            key = (_kind(case.cluster.nodes[node]), *map(_amounts, rest))
+    all_groups = {}
+    for node, units in leaving.items():
+        kind = _kind(case.cluster.nodes[node])
+        amounts = _amounts(case.cluster.nodes[node], on.get(node, []))
+        groups = all_groups[node] = _groups(units, amounts)
+        for number, counts in enumerate(states_of(groups)):
+            gone = {
+                job
+                for group, count in zip(groups, counts, strict=True)
+                for jobs in group.jobs[: len(group.jobs) if group.blurred and count else count]
+                for job in jobs
+            }
+            rest = [(amount, hold) for job, amount, hold in amounts if job not in gone]
+            key = (kind, *(amount for amount, _ in rest))
             if key not in states:
                 states[key] = len(nodes)
                 name = str(len(nodes))
                 nodes.append(case.cluster.nodes[node].model_copy(update={"name": name, "path": ()}))
-                holds += [hold.model_copy(update={"node": name}) for hold in rest]
-            rows.append((node, bits, states[key]))
+                holds += [hold.model_copy(update={"node": name}) for _, hold in rest]
+            rows.append((node, number, states[key]))
     free = _free(nodes, holds)
+    at = np.array([free.cluster.tree.index[str(i)] for i in range(len(nodes))], dtype=np.int64)
     everywhere = np.ones(len(nodes), dtype=bool)
-    index = {name: i for i, name in enumerate(free.cluster.tree.names)}
-    at = np.array([index[str(i)] for i in range(len(nodes))], dtype=np.int64)
+    width = max((number for _, number, _ in rows), default=0) + 1
     found = []
     for part in open_parts(case):
-        now = case.free.slots(part.shape, part.eligible)
-        slots = np.repeat(now[:, None], 1 << width, axis=1)
+        slots = np.repeat(case.free.slots(part.shape, part.eligible)[:, None], width, axis=1)
         if rows:
-            node_of, bits_of, state_of = np.array(rows, dtype=np.int64).T
-            then = free.slots(part.shape, everywhere)[at[state_of]]
-            slots[node_of, bits_of] = np.where(part.eligible[node_of], then, 0)
+            node_of, number_of, state_of = np.array(rows, dtype=np.int64).T
+            slots[node_of, number_of] = np.where(
+                part.eligible[node_of], free.slots(part.shape, everywhere)[at[state_of]], 0
+            )
         found.append(slots)
-    return NodeStates(tuple(found), groups)
+    return NodeStates(tuple(found), all_groups)
 
 
-def _merged(groups: list[Group]) -> tuple[Group, ...]:
-    if len(groups) <= _BITS:
-        return tuple(groups)
-    rest = groups[_BITS - 1 :]
-    last = Group(tuple(u for g in rest for u in g.units), frozenset().union(*(g.jobs for g in rest)))
-    return (*groups[: _BITS - 1], last)
+Amounts = list[tuple[str, tuple[object, ...], Hold]]
+"""(job, what the hold takes, the hold) of one node."""
+
+
+def _groups(units: Sequence[tuple[int, frozenset[str]]], amounts: Amounts) -> list[Group]:
+    """Return the units of a node, those that take the same together; what is too much to tell apart in one group."""
+    alike: dict[tuple[object, ...], list[tuple[int, frozenset[str]]]] = {}
+    for unit, jobs in units:
+        taken = tuple(amount for job, amount, _ in amounts if job in jobs)
+        alike.setdefault(taken, []).append((unit, jobs))
+    found: list[Group] = []
+    rest: list[tuple[int, frozenset[str]]] = []
+    states = 1
+    for members in alike.values():
+        if states * (len(members) + 1) > _STATES:
+            rest += members
+            continue
+        states *= len(members) + 1
+        found.append(_group(members))
+    if rest:
+        found.append(_group(rest, blurred=True))
+    return found
+
+
+def _group(members: Sequence[tuple[int, frozenset[str]]], *, blurred: bool = False) -> Group:
+    return Group(tuple(unit for unit, _ in members), tuple(jobs for _, jobs in members), blurred)
+
+
+def _amounts(node: Node, on: Sequence[tuple[str, Hold]]) -> Amounts:
+    """Return what each hold takes, without GPU indices where only their number matters."""
+    healthy = set(range(node.gpus)) - {gpu.index for gpu in node.gpu_details if not gpu.healthy}
+    named = [i for _, hold in on for i in hold.gpu_indices]
+    plain = (
+        all(hold.gpu_milli is None and hold.gpu_memory_mib is None for _, hold in on)
+        and sum(hold.gpus for _, hold in on) <= len(healthy)
+        and len(set(named)) == len(named)
+        and healthy.issuperset(named)
+    )
+    found: Amounts = []
+    for job, hold in on:
+        bare = hold.model_copy(update={"gpu_indices": ()}) if plain and hold.gpu_indices else hold
+        share = (bare.gpu_milli, bare.gpu_memory_mib)
+        taken = (bare.pods, bare.gpus, bare.gpu_indices, *share, bare.cpu_milli, bare.memory_bytes)
+        found.append((job, taken, bare))
+    return found
 
 
 def _free(nodes: Sequence[Node], holds: Sequence[Hold]) -> Free:
@@ -148,8 +215,3 @@ def _free(nodes: Sequence[Node], holds: Sequence[Hold]) -> Free:
 
 def _kind(node: Node) -> tuple[object, ...]:
     return (node.gpus, node.gpu_details, node.gpu_memory_mib, node.cpu_milli, node.memory_bytes, node.max_pods)
-
-
-def _amounts(hold: Hold) -> tuple[object, ...]:
-    share = (hold.gpu_milli, hold.gpu_memory_mib)
-    return (hold.pods, hold.gpus, hold.gpu_indices, *share, hold.cpu_milli, hold.memory_bytes)

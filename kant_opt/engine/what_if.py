@@ -30,6 +30,13 @@ class WhatIf:
         self.free = Free(self.cluster)
         self._living = living_pods(self.request, self.tree)
 
+    def under(self, changed: Request) -> WhatIf:
+        """Return the same gang on the cluster as it is in `changed`, where the same runs."""
+        case = copy(self)
+        case.request, case.cluster = changed, self._cluster(changed)
+        case.gang = self.compile(changed, case.cluster)
+        return case
+
     @property
     def jobs(self) -> tuple[Job, ...]:
         """The gang's jobs."""
