@@ -49,8 +49,10 @@ def test_levels_one_after_another(request_file: Path, tmp_path: Path, form: str)
         (["out.lp", "--level", "trafic"], "did you mean 'traffic'"),
         (["out.lp", "--keep", "1"], "1 values to keep, but 0 levels come before"),
         (["request.json.lp", "--level", ""], "unknown objective level ''"),
+        (["out.lp", "--classes"], ".lp has no form with classes"),
+        (["out.mzn", "--level", "trafic"], "did you mean 'traffic'"),
     ],
-    ids=["form", "level", "keep", "empty"],
+    ids=["form", "level", "keep", "empty", "classes", "level of a twin"],
 )
 def test_mistakes_get_a_sentence(request_file: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
     out, *options = arguments
@@ -67,3 +69,24 @@ def test_an_existing_file_is_kept(request_file: Path, tmp_path: Path) -> None:
     assert out.read_text() == "mine"
     assert CliRunner().invoke(app, ["export", str(request_file), str(out), "--force"]).exit_code == 0
     assert out.read_text() != "mine"
+
+
+def test_a_twin_is_one_file_with_its_data(request_file: Path, tmp_path: Path) -> None:
+    """Gangs of 3 and 1 nodes, and 4 nodes: one cell each, or in classes the two racks of 2 alike nodes."""
+    for options, cells in (([], 4), (["--classes"], 2)):
+        out = tmp_path / f"{cells}.mzn"
+        arguments = ["export", str(request_file), str(out), "--level", "traffic", "--keep", "32000", *options]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.stderr
+        lines = out.read_text().splitlines()
+        assert not any(line.startswith("include") for line in lines)
+        assert {f"num_cells = {cells};", "goal = 2;", "kept = [32000];"} <= set(lines)
+
+
+def test_classes_that_would_not_be_exact_are_refused(tmp_path: Path) -> None:
+    source = tmp_path / "request.json"
+    save(racks("8,8", jobs=[gang("a", 1, 2), gang("b", 1, 3)]), source)
+    result = CliRunner().invoke(app, ["export", str(source), str(tmp_path / "x.mzn"), "--classes"])
+    assert result.exit_code == 2
+    assert "pods of 2 and of 3 GPUs meet" in result.stderr
+    assert not (tmp_path / "x.mzn").exists()
