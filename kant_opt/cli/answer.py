@@ -153,6 +153,7 @@ def show_reasons(page: Page, reasons: Sequence[Reason]) -> None:
             alike.setdefault(_without_name(reason), []).append(reason.job)
         page.heading(f"Not placed ({len(of_kind)}), {meaning}")
         page.items([f"{_jobs(jobs)}: {text}" for text, jobs in alike.items()])
+    page.say("  kant-opt explain SOURCE JOB: the smallest changes that let a job in", "dim")
 
 
 _LIMITS = {

@@ -21,7 +21,7 @@ from kant_opt.testing.strategies import requests
 CALM = settings(
     deadline=None,
     derandomize=True,
-    max_examples=120,
+    max_examples=80,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
