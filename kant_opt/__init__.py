@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kant_opt.fabric import Fabric, build_fabric, list_topologies, load_topology
     from kant_opt.io import load_placement, read_request, save
     from kant_opt.metrics import Placed, before_and_after, cluster_measures, job_spans, job_stretch, measure
+    from kant_opt.planning import ORDERS, POLICIES, Patience, plan
     from kant_opt.schema import (
         Allocation,
         Apart,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
         parse,
         to_json,
     )
-    from kant_opt.verify import Violation
+    from kant_opt.verify import Violation, verify_plan
     from kant_opt.verify import verify as verify_placement
 
 _HOMES = {
@@ -79,12 +80,13 @@ _HOMES = {
     "fabric": "Fabric build_fabric list_topologies load_topology",
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
+    "planning": "ORDERS POLICIES Patience plan",
     "schema": "Allocation Apart CauseCount Certificate Eviction FabricSpec Flag Gpu Hold Job JobGroup LevelFit "
     "LevelValue Limits Link Node Objective Outcome PlacedJob PlacedPods Placement Plan PlanChange "
     "PlanDiff PlannedJob PodSet Queue Quota QuotaRaise Reason Relaxation RentMarket RentTable Request "
     "Reservation RunRecord Slice Spread Switch Taint Together Toleration UnplannedJob Wait Zone "
     "json_schema parse to_json",
-    "verify": "Violation verify_placement",
+    "verify": "Violation verify_placement verify_plan",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 _OTHER_NAMES = {"verify_placement": "verify"}  # `kant_opt.verify` is the package: one name cannot be both
@@ -113,6 +115,10 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "job_spans",
     "job_stretch",
     "measure",
+    "ORDERS",
+    "POLICIES",
+    "Patience",
+    "plan",
     "Allocation",
     "Apart",
     "CauseCount",
@@ -163,6 +169,7 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "to_json",
     "Violation",
     "verify_placement",
+    "verify_plan",
 ]
 
 

@@ -33,7 +33,7 @@ ONLY = {"verify": {"errors", "units", "registry", "schema", "fabric"}}
 
 ROOMS = {
     "networkx": {"fabric"},
-    "numpy": {"view", "metrics", "formulation", "bounds", "reasons", "backends", "engine", "testing"},
+    "numpy": {"view", "metrics", "formulation", "bounds", "reasons", "backends", "engine", "planning", "testing"},
     "pydantic": {"schema"},
     "typer": {"cli"},
     "rich": {"cli"},

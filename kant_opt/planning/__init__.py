@@ -2,6 +2,8 @@
 
 import kant_opt.planning.orders
 import kant_opt.planning.policies  # noqa: F401  # they fill the registries
+from kant_opt.planning.plan import plan
 from kant_opt.planning.registry import ORDERS, POLICIES, Order, Policy, make_policy
+from kant_opt.planning.window import Patience
 
-__all__ = ["ORDERS", "POLICIES", "Order", "Policy", "make_policy"]
+__all__ = ["ORDERS", "POLICIES", "Order", "Patience", "Policy", "make_policy", "plan"]

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from kant_opt.backends import Deadline
 from kant_opt.planning.registry import Order
 from kant_opt.planning.space import Space
 from kant_opt.planning.ticket import FOREVER, Claim, Ticket
+from kant_opt.schema import Limits
 
 
 @dataclass(eq=False, slots=True)
@@ -27,8 +29,19 @@ class Run:
 class Board:
     """The state of the queue that policies read and change, at `now`."""
 
-    def __init__(self, space: Space, order: Order, running: Iterable[Claim] = ()) -> None:
+    def __init__(
+        self,
+        space: Space,
+        order: Order,
+        running: Iterable[Claim] = (),
+        *,
+        limits: Limits | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
         self.space, self.order = space, order
+        self.limits = limits or Limits()
+        self.deadline = deadline or Deadline(None)
+        """Limits and deadline are for policies that search."""
         self.now = 0
         self.waiting: list[Ticket] = []
         """In the queue's order; those started at this instant stay listed until the policy is done."""
@@ -36,7 +49,9 @@ class Board:
         self.running: dict[Ticket, Run] = {}
         self.promises: dict[Ticket, Claim] = {}
         self.freed = False
+        """Room came free at this instant that earlier promises did not count on."""
         self.left = False
+        """Any room came free at this instant, or somebody asked to be woken."""
         self.usage: dict[str, int] = {}
         """GPU-seconds per tenant of runs that have ended."""
         self.runs: list[Run] = []
@@ -74,10 +89,13 @@ class Board:
             self.space.cancel(claim)
 
     def start_due(self) -> None:
-        """Start every promise that is due, in the queue's order."""
+        """Start every promise that is due, in the queue's order; one to a job whose predecessors still run falls."""
         due = {ticket for ticket, claim in self.promises.items() if claim.start <= self.now}
         for ticket in [t for t in self.waiting if t in due] if due else ():
-            self.start(self.promises[ticket])
+            if self.is_ready(ticket):
+                self.start(self.promises[ticket])
+            else:
+                self.withdraw(ticket)
 
     def evict(self, run: Run, for_ticket: Ticket) -> None:
         """End a run now for another ticket; it goes back to its place in the queue."""
@@ -96,9 +114,25 @@ class Board:
         now = [run for run in self.running.values() if run.ticket.tenant == tenant]
         return self.usage.get(tenant, 0) + sum(run.ticket.gpus * (self.now - run.start) for run in now)
 
-    def is_waiting(self, ticket: Ticket) -> bool:
-        """Return whether a ticket listed in `waiting` has not started at this instant."""
-        return ticket not in self.running
+    # -- what policies ask -------------------------------------------------------------------------
+
+    def is_ready(self, ticket: Ticket) -> bool:
+        """Return whether all jobs that the ticket is to start after have ended."""
+        return self.ended.issuperset(ticket.after)
+
+    def ready_at(self, ticket: Ticket) -> int | None:
+        """Return from when on the ticket may start, as its predecessors run or are promised; None: not known yet."""
+        if self.is_ready(ticket):
+            return self.now
+        claims = [*(run.claim for run in self.running.values()), *self.promises.values()]
+        ends = {claim.ticket.name: claim.end for claim in claims}
+        known = [ends.get(name, FOREVER) for name in ticket.after if name not in self.ended]
+        return None if max(known) >= FOREVER else max(self.now, *known)
+
+    def queue(self) -> list[Ticket]:
+        """Return in the queue's order who waits and may start now: all predecessors ended, not started just now."""
+        running, ended = self.running, self.ended
+        return [t for t in self.waiting if t not in running and (not t.after or ended.issuperset(t.after))]
 
     def still_waiting(self) -> list[Ticket]:
         """Return `waiting` without those started at this instant."""
@@ -120,12 +154,13 @@ class Board:
             self.left = True
         while self._ends and self._ends[0][0] <= now:
             run = heappop(self._ends)[2]
-            if self.running.get(run.ticket) is run:
+            if self.running.get(run.ticket) is not run:
+                continue
+            if run.ticket.length is None and run.ticket.run is None:
+                self._cut(run)
+            else:
                 self._finish(run)
-                if run.ticket.length is None and run.ticket.run is None:  # its claim was cut: it was evicted
-                    self._join(run.ticket)
-                else:
-                    self.ended.add(run.ticket.name)
+                self.ended.add(run.ticket.name)
         self.space.forget(now)
         self.arrived = arrivals
         for ticket in arrivals:
@@ -137,6 +172,20 @@ class Board:
         """Drop from the queue what has started."""
         if any(ticket in self.running for ticket in self.waiting):
             self.waiting = self.still_waiting()
+
+    def _cut(self, run: Run) -> None:
+        """Let a run of unknown length go on if its room is free still, else evict it for whoever comes."""
+        until = self.space.free_until(run.claim)
+        if until > self.now:
+            self.space.lengthen(run.claim, until)
+            run.end = until
+            if until < FOREVER:
+                heappush(self._ends, (until, len(self.runs), run))
+            return
+        due = [ticket.name for ticket, claim in self.promises.items() if claim.start <= self.now]
+        run.evicted_for = due[0] if due else self.space.comer(self.now)
+        self._finish(run)
+        self._join(run.ticket)
 
     def _join(self, ticket: Ticket) -> None:
         if self.waiting and self.order.key(ticket, self) < self.order.key(self.waiting[-1], self):

@@ -49,9 +49,20 @@ class CountingSpace(Space):
         self.profile.take(end, claim.end, -claim.ticket.gpus)
         claim.end = end
 
+    def lengthen(self, claim: Claim, end: int) -> None:
+        self.profile.take(claim.end, end, claim.ticket.gpus)
+        claim.end = end
+
+    def free_until(self, claim: Claim) -> int:
+        until = self.profile.until(claim.end, claim.ticket.gpus)
+        return FOREVER if until is None else until
+
     def hopeful(self, tickets: Iterable[Ticket], now: int) -> list[Ticket]:
         free = self.profile.least(now, now + 1)
         return [ticket for ticket in tickets if ticket.gpus <= free]
+
+    def times(self, after: int) -> list[int]:
+        return [time for time in self.profile.times if after < time < FOREVER]
 
     def forget(self, now: int) -> None:
         self.profile.forget(now)

@@ -26,8 +26,12 @@ class Policy(ABC):
     name: str
     levels: tuple[LevelValue, ...] = ()
     """Values with bounds that the policy proves itself, for the plan."""
+    limit_hit: str = ""
+    """The limit that stopped its search, empty where none did."""
     notes: tuple[str, ...] = ()
     """What the plan's run record should tell."""
+    looks_at_places = False
+    """It asks where a claim lies: numbers alone will not do."""
     keeps_order = False
     """Nobody starts before a job ahead in the queue."""
 

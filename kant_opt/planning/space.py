@@ -40,13 +40,37 @@ class Space(ABC):
     def shorten(self, claim: Claim, end: int) -> None:
         """Let a reserved claim end at `end`, start <= end < claim.end, and give back the rest."""
 
+    @abstractmethod
+    def lengthen(self, claim: Claim, end: int) -> None:
+        """Undo `shorten`: let a reserved claim end at `end` again, or later, where its room is free until then."""
+
+    @abstractmethod
+    def free_until(self, claim: Claim) -> int:
+        """Return until when a reserved claim could stay where it is, claim.end where others come then."""
+
+    def deepest(self, ticket: Ticket) -> int:
+        """Return how far in one domain can hold the whole ticket on the empty fabric, as a depth; 0: not known."""
+        return 0
+
+    def depth_of(self, claim: Claim) -> int:
+        """Return how far in one domain holds the whole claim, as a depth."""
+        return 0
+
     def hopeful(self, tickets: Iterable[Ticket], now: int) -> list[Ticket]:
         """Return the tickets that might fit at `now`, by a quick look; none that does is left out."""
         return list(tickets)
 
     @abstractmethod
+    def times(self, after: int) -> list[int]:
+        """Return the times after `after` when room is taken or comes free, rising."""
+
+    @abstractmethod
     def forget(self, now: int) -> None:
         """Drop what lies before `now`: nobody will ask for it again."""
+
+    def comer(self, at: int) -> str:
+        """Return the name of a reservation that starts at `at`, empty where none does."""
+        return ""
 
     def ends(self, after: int) -> int | None:
         """Return when fixed reservations next let go of room after `after`, None where none does."""

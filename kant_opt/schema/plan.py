@@ -11,13 +11,24 @@ from kant_opt.schema.outcome import Flag, LevelValue, RunRecord, Status
 from kant_opt.schema.placement import PlacedPods
 
 WaitKind = Literal[
-    "room", "held", "order", "unknown_end", "reserved", "quota", "choice", "horizon", "impossible", "group", "not_found"
+    "room",
+    "held",
+    "order",
+    "after",
+    "unknown_end",
+    "reserved",
+    "quota",
+    "choice",
+    "horizon",
+    "impossible",
+    "not_found",
 ]
 """room: taken by jobs that run or start earlier. held: there is room now, but it is kept for a job that comes first.
-order: the policy starts nobody before the jobs ahead. unknown_end: a job in the way has no known end.
+order: the policy starts nobody before the jobs ahead. after: jobs that it is to start after have not ended.
+unknown_end: a job in the way has no known end.
 reserved: reservations or maintenance close the nodes. quota: its queue's. choice: it could start now, a better place
 later is worth the wait. horizon: nothing found before the plan's end. impossible: not even on the empty fabric.
-group: another job of its group cannot start. not_found: the search's limit was reached; no proof that it cannot."""
+not_found: the search's limit was reached; no proof that it cannot."""
 
 
 class Wait(Frozen):

@@ -2,7 +2,18 @@
 
 from kant_opt.verify.certificate import CertificateCheck, check_certificate
 from kant_opt.verify.index import RequestIndex
+from kant_opt.verify.plan import PLAN_RULES, verify_plan
 from kant_opt.verify.verifier import check, verify
 from kant_opt.verify.violation import RULES, Violation
 
-__all__ = ["RULES", "CertificateCheck", "RequestIndex", "Violation", "check", "check_certificate", "verify"]
+__all__ = [
+    "PLAN_RULES",
+    "RULES",
+    "CertificateCheck",
+    "RequestIndex",
+    "Violation",
+    "check",
+    "check_certificate",
+    "verify",
+    "verify_plan",
+]

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from kant_opt.schema import Hold, Quota
+from kant_opt.schema import Allocation, Hold, Quota
 from kant_opt.view.cluster import Cluster
 from kant_opt.view.gang import Part
 from kant_opt.view.tree import Mask
@@ -30,12 +30,13 @@ class _Cap:
 class Quotas:
     """The rule `quota` as running sums; GPUs in thousandths. Without queues every question costs nothing."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, running: Iterable[Allocation] | None = None) -> None:
+        """Count what runs: the allocations of the request, or those given instead."""
         self.cluster = cluster
         self.caps = list(_caps(cluster))
         if self.caps:
             queue_of = {job.name: job.queue for job in cluster.request.jobs}
-            for alloc in cluster.request.allocations:
+            for alloc in cluster.request.allocations if running is None else running:
                 queue = alloc.queue or queue_of.get(alloc.job, "")
                 for hold in alloc.holds:
                     node = cluster.tree.index[hold.node]
@@ -44,10 +45,7 @@ class Quotas:
 
     def unused(self) -> Quotas:
         """Return the same caps with nothing running that counts towards them."""
-        fresh = Quotas(self.cluster)
-        for cap in fresh.caps:
-            cap.usage = 0
-        return fresh
+        return Quotas(self.cluster, ())
 
     def __bool__(self) -> bool:
         return bool(self.caps)

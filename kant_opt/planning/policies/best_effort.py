@@ -9,10 +9,13 @@ from kant_opt.planning.ticket import Ticket
 
 def start_what_fits(board: Board, tickets: list[Ticket]) -> None:
     """Start each of the tickets that fits beside what runs and what is promised."""
-    for ticket in board.space.hopeful(tickets, board.now):
-        claim = board.space.at(ticket, board.now)
+    rest, at = board.space.hopeful(tickets, board.now), 0
+    while at < len(rest):
+        claim = board.space.at(rest[at], board.now)
+        at += 1
         if claim is not None:
             board.start(claim, backfilled=True)
+            rest, at = board.space.hopeful(rest[at:], board.now), 0
 
 
 @POLICIES.register("best-effort")
@@ -22,4 +25,4 @@ class BestEffort(Policy):
     name = "best-effort"
 
     def decide(self, board: Board) -> None:
-        start_what_fits(board, board.waiting)
+        start_what_fits(board, board.queue())

@@ -30,7 +30,8 @@ def promise_earliest(board: Board, tickets: Iterable[Ticket]) -> None:
         promised = board.promises.get(ticket)
         if promised is not None:
             board.space.cancel(promised)
-        claim = board.space.earliest(ticket, board.now)
+        ready = board.ready_at(ticket)
+        claim = None if ready is None else board.space.earliest(ticket, ready)
         if promised is not None:
             board.space.reserve(promised)
             if claim is None or claim.start >= promised.start:
@@ -54,4 +55,4 @@ class Conservative(Policy):
         if board.freed:
             promise_earliest(board, board.still_waiting())
         else:
-            promise_earliest(board, [t for t in board.waiting if t not in board.promises and board.is_waiting(t)])
+            promise_earliest(board, [t for t in board.still_waiting() if t not in board.promises])

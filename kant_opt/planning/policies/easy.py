@@ -28,10 +28,10 @@ class DepthK(Policy):
             for ticket in list(board.promises):
                 board.withdraw(ticket)
         elif len(board.promises) == self.depth and not board.left:  # nothing came free: who was blocked is blocked
-            start_what_fits(board, self._sorted(board.arrived))
+            start_what_fits(board, self._sorted([t for t in board.arrived if board.is_ready(t)]))
             return
         board.start_due()
-        queue = board.still_waiting()
+        queue = board.queue()
         blocked = start_in_order(board, queue) if not board.promises else 0
         at = blocked
         while at < len(queue) and len(board.promises) < self.depth:
@@ -53,8 +53,9 @@ class DepthK(Policy):
 
     def _still_first(self, board: Board) -> bool:
         """Return whether the tickets promised are the first that wait: no new one came in ahead."""
-        waiting = board.waiting
-        return all(ticket in board.promises for ticket in waiting[: len(board.promises)])
+        if all(ticket in board.promises for ticket in board.waiting[: len(board.promises)]):
+            return True
+        return all(ticket in board.promises for ticket in board.queue()[: len(board.promises)])
 
     def _sorted(self, tickets: list[Ticket]) -> list[Ticket]:
         """Return the tickets to backfill in the order in which they are tried."""

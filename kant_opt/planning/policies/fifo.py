@@ -25,4 +25,4 @@ class Fifo(Policy):
     keeps_order = True
 
     def decide(self, board: Board) -> None:
-        start_in_order(board, board.waiting)
+        start_in_order(board, board.queue())
