@@ -32,8 +32,7 @@ _SETS = 4_000_000
 
 
 def fewest_jobs(case: WhatIf) -> Iterator[Relaxation]:
-    """Yield the fewest running jobs whose leaving lets the gang in, and where they are not all preemptible, the fewest
-    that are."""
+    """Yield the fewest running jobs whose leaving lets the gang in, and the fewest preemptible ones, if they differ."""
     own = kin(case.request, case.names)
     others = [alloc for alloc in case.request.allocations if alloc.job not in own and alloc.holds]
     found = list(_leaving(case, "jobs", others))
@@ -141,7 +140,9 @@ class _Search:
             return f"open {len(names):,} {'nodes' if many else 'node'}: {_some(names)}"
         if self.kind == "nodes":
             return f"free {len(names):,} {'nodes' if many else 'node'} of what runs there: {_some(names)}"
-        marks = {a.job: " (preemptible)" for a in self.case.request.allocations if a.preemptible}
+        marks = dict.fromkeys(self.case.placed, " (placed just now)")
+        if self.kind == "jobs":
+            marks |= {a.job: " (preemptible)" for a in self.case.request.allocations if a.preemptible}
         told = _some([f"{name!r}{marks.get(name, '')}" for name in names])
         only = "preemptible " if self.kind == "preemptible" else ""
         return f"{len(names):,} {only}{'jobs leave' if many else 'job leaves'}: {told}"

@@ -19,6 +19,9 @@ class WhatIf:
 
     def __init__(self, request: Request, placement: Placement, job: str) -> None:
         self.request = after(request, placement)
+        running = {alloc.job for alloc in request.allocations}
+        self.placed = tuple(placed.job for placed in placement.jobs if placed.job not in running)
+        """Jobs that run since the placement."""
         fabric = build_fabric(request.fabric, request.nodes)
         check_levels(request, fabric)
         self.cluster = Cluster(self.request, fabric)

@@ -141,7 +141,7 @@ def test_preemptible_jobs_are_told_apart() -> None:
     found = relax(racks("4,4|4,4", jobs=[gang("a", 2, 4, required_level="rack")], allocations=held))
     assert found["jobs"].names == ("big",)
     assert found["preemptible"].names == ("p", "q")
-    assert found["preemptible"].sentence == "2 preemptible jobs leave: 'p' (preemptible), 'q' (preemptible)"
+    assert found["preemptible"].sentence == "2 preemptible jobs leave: 'p', 'q'"
 
 
 def test_of_two_jobs_that_would_do_the_less_important_goes() -> None:
@@ -153,6 +153,7 @@ def test_jobs_placed_a_moment_ago_count_as_running() -> None:
     """`b` comes first and takes the one node; were it to leave, `a` would fit."""
     found = relax(racks("4", jobs=[gang("a", 1, 4), gang("b", 1, 4, priority=1)]))
     assert found["jobs"].names == ("b",)
+    assert found["jobs"].sentence == "1 job leaves: 'b' (placed just now)"
 
 
 def test_a_full_cluster_is_answered_by_counting() -> None:
@@ -173,6 +174,43 @@ def test_large_jobs_go_before_many_small_ones() -> None:
     held = tuple(running(f"j{i}", {next(names): 1 for _ in range(n)}, gpus=8) for i, n in enumerate(sizes))
     found = relax(request.model_copy(update={"allocations": held}))
     assert (found["jobs"].names, found["jobs"].proven) == (("j1", "j0"), True)
+
+
+@pytest.mark.parametrize(("sets", "proven"), [(1000, True), (0, False)])
+def test_a_number_is_proven_only_where_all_smaller_sets_were_seen(
+    monkeypatch: pytest.MonkeyPatch, sets: int, proven: bool
+) -> None:
+    """Eight jobs of 1 to 8 GPUs fill a node of 36, more states than are told apart: all of them have to go."""
+    monkeypatch.setattr("kant_opt.engine.fewest._SETS", sets)
+    held = tuple(running(f"o{i}", {"r1n1": 1}, gpus=i) for i in range(1, 9))
+    found = relax(racks("36", jobs=[gang("a", 1, 36)], allocations=held))
+    assert (found["jobs"].amount, found["jobs"].proven) == (8, proven)
+
+
+def test_without_nodes_nothing_helps() -> None:
+    assert relax(Request(nodes=(), jobs=(gang("a", 1, 1),))) == {}
+
+
+@pytest.mark.slow
+def test_ten_thousand_full_nodes() -> None:
+    """512 jobs of 20 nodes, two thirds of them not preemptible. 300 nodes are 15 jobs; 32 nodes of a rack touch two or
+    three jobs, two where they start together; 40 nodes and 10 halves are 45 nodes, three jobs."""
+    racks_of_32 = "/".join(["|".join([",".join(["8"] * 32)] * 20)] * 16)
+    empty = racks(racks_of_32)
+    names = [node.name for node in empty.nodes]
+    held = tuple(
+        running(f"o{i}", dict.fromkeys(names[20 * i : 20 * i + 20], 1), gpus=8, preemptible=i % 3 == 0)
+        for i in range(512)
+    )
+    two_shapes = Job(name="a", podsets=(podset("x", 40, 8), podset("y", 10, 4)))
+    for job, jobs, nodes in (
+        (gang("a", 300, 8), 15, 300),
+        (gang("a", 32, 8, required_level="rack"), 2, 32),
+        (two_shapes, 3, 45),
+    ):
+        found = relax(empty.model_copy(update={"allocations": held, "jobs": (job,)}))
+        assert (found["jobs"].amount, found["jobs"].proven) == (jobs, True)
+        assert (found["nodes"].amount, found["nodes"].proven) == (nodes, True)
 
 
 # -- closed nodes and quotas -------------------------------------------------------------------------
