@@ -79,6 +79,8 @@ class Search:
     fold: Fold
     counting: bool
     """Whether bounds known without the solver settle what they can."""
+    work: float = 1.0
+    """Share of the work limit that one level may take."""
     solved: dict[str, int] = field(default_factory=dict)
     """Bounds that the solver proved, by level."""
 
@@ -154,7 +156,7 @@ class Search:
         seconds = self.time.share(more_to_come)
         effort = Effort(
             seconds=seconds,
-            work=limits.search_states / _STATES_PER_WORK if seconds is None else None,
+            work=self.work * limits.search_states / _STATES_PER_WORK if seconds is None else None,
             workers=limits.workers if seconds is None else max(limits.workers, _WORKERS_UNDER_A_CLOCK),
             seed=limits.seed,
         )

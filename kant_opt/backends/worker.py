@@ -117,6 +117,11 @@ def give_back(worker: Worker) -> None:
         worker.kill()
 
 
+def warm_up(modules: tuple[str, ...]) -> None:
+    """See to it that a worker for `modules` is there, or on its way, when the next one is hired."""
+    give_back(hire(modules))
+
+
 @atexit.register
 def _dismiss() -> None:
     for workers in _idle.values():

@@ -20,6 +20,8 @@ from kant_opt.backends import (
     Task,
     find_proof,
 )
+from kant_opt.backends.cpsat import CpSat
+from kant_opt.backends.exact import Exact
 from kant_opt.engine.levels import level_values, values_of_levels
 from kant_opt.engine.reasons import Explainer
 from kant_opt.errors import BackendUnavailable, WrongAnswer
@@ -42,7 +44,9 @@ from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
 log = logging.getLogger("kant_opt")
 AUTO = {"batch": "search", "online": "e-binpack"}
-"""What `backend="auto"` means: gangs known together may change places, gangs that come one by one may not."""
+"""Where `backend="auto"` begins: gangs known together may change places, gangs that come one by one may not."""
+THEN = Exact("cp-sat", CpSat, most=20_000, work=0.05)
+"""Whom it asks where a batch is not proven optimal then: for answers in seconds, so in small programs only."""
 
 
 def place(
@@ -77,32 +81,54 @@ def place(
     fabric = build_fabric(request.fabric, request.nodes)
     check_levels(request, fabric)
     cluster = Cluster(request, fabric)
-    gangs = compile_gangs(cluster)
-    free = Free(cluster)
-    task = Task(cluster, free, Quotas(cluster), gangs, order, limits, deadline, on_event)
+    task = Task(cluster, Free(cluster), Quotas(cluster), compile_gangs(cluster), order, limits, deadline, on_event)
     answer = chosen.solve(task)
+    outcome = _judged(task, answer, chosen.name, prove=prove)
+    if backend == "auto" and prove and _is_worth_more(task, outcome):
+        THEN.improve(task, answer)
+        outcome = _judged(task, answer, f"{chosen.name}, {THEN.name}", prove=prove)
+    run = outcome.run.model_copy(update={"seconds": round(perf_counter() - started, 4)})
+    return outcome.model_copy(update={"run": run})
+
+
+def _is_worth_more(task: Task, outcome: Outcome) -> bool:
+    """Return whether a solver is to be asked: gaps are left, and nobody has wishes that the objective does not count
+    and the answer at hand meets (pods spread evenly, or close together below the leaves).
+    """
+    wishes = any(
+        part.podset.balance or part.preferred == task.cluster.tree.node_depth
+        for gang in task.gangs
+        for part in gang.parts
+    )
+    return task.order == "batch" and outcome.status in ("FEASIBLE", "UNKNOWN") and not wishes and THEN.available()
+
+
+def _judged(task: Task, answer: Answer, backend: str, *, prove: bool) -> Outcome:
+    """Return the answer as an outcome: verified, explained, measured and bounded."""
+    cluster, fabric, request = task.cluster, task.cluster.tree.fabric, task.cluster.request
     placement = to_placement(cluster, answer)
     if broken := verify(request, placement, fabric):
         raise WrongAnswer(
-            f"backend {chosen.name!r} broke a rule: {'; '.join(str(v) for v in broken[:3])}; please report the request"
+            f"backend {backend!r} broke a rule: {'; '.join(str(v) for v in broken[:3])}; please report the request"
         )
-    explainer = Explainer(cluster, free, limits.search_states)
+    explainer = Explainer(cluster, task.free, task.limits.search_states)
     reasons = explainer.explain(answer)
     values = values_of_levels(request.objective, measure(request, placement, fabric))
-    proof = _proof(task, answer, explainer, values, 0 if not prove else deadline.seconds_left)
+    proof = _proof(task, answer, explainer, values, 0 if not prove else task.deadline.seconds_left)
     levels, certificate = level_values(values, proof, answer)
+    status = _status(answer, reasons, levels)
+    limit = "" if status == "OPTIMAL" else "stopped" if task.deadline.stop.asked else answer.limit_hit
     return Outcome(
-        status=_status(answer, reasons, levels),
+        status=status,
         placement=placement,
         levels=levels,
         reasons=reasons,
         flags=tuple(explainer.before.flags),
         certificate=certificate,
         run=RunRecord(
-            backend=chosen.name,
-            seconds=round(perf_counter() - started, 4),
-            seed=limits.seed,
-            limit_hit=answer.limit_hit,
+            backend=backend,
+            seed=task.limits.seed,
+            limit_hit=limit,
             formulation=answer.formulation,
             notes=tuple(answer.notes),
             versions=_versions(),

@@ -156,12 +156,14 @@ def test_work_limits_repeat_themselves() -> None:
     assert [[t[1:] for t in taken] for _, taken in first.taken] == [[t[1:] for t in taken] for _, taken in second.taken]
 
 
-def test_what_is_too_large_stays_with_the_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kant_opt.backends.exact.MOST_PODS_VARIABLES", 3)
-    answer, values = solve(CASES[1].request, BACKENDS["cp-sat"])
+def test_what_is_too_large_stays_with_the_greedy() -> None:
+    registered = BACKENDS["cp-sat"]
+    assert isinstance(registered, Exact)
+    answer, values = solve(CASES[1].request, Exact("cp-sat", registered.solver, most=3))
     assert dict(values)["admitted[0]"] == 3_000
     assert answer.bounds == {}
-    assert answer.notes == ["cp-sat: 4 variables are more than the 3 it builds; the answer is the greedy one"]
+    assert answer.limit_hit == "size"
+    assert answer.notes == ["cp-sat: 4 variables are more than the 3 it builds; the answer is the one before it"]
 
 
 @pytest.mark.slow

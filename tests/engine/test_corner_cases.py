@@ -59,7 +59,7 @@ def test_a_growing_job_keeps_the_mark_of_its_allocation() -> None:
 
 
 def test_a_split_over_pools_is_not_called_impossible() -> None:
-    """Four GPUs of quota in each of two pools: eight pods could be split, which nobody tries; so nothing is proven."""
+    """Four GPUs of quota in each of two pools: eight pods can be split, which only a solver tries."""
     nodes = tuple(Node(name=f"n{i}", path=("r",), gpus=4, pools=("AB"[i],)) for i in range(2))
     quotas = tuple(Quota(pool=pool, guaranteed=4) for pool in "AB")
     request = Request(
@@ -69,10 +69,11 @@ def test_a_split_over_pools_is_not_called_impossible() -> None:
         queues=(Queue(name="q", quotas=quotas),),
     )
     assert verify(request, placement(a={"n0": 4, "n1": 4})) == ()
-    outcome = place(request)
+    outcome = place(request, backend="search")
     assert outcome.status == "UNKNOWN"
     assert outcome.levels[0].bound == 8000
     assert outcome.reasons[0].kind == "not_found"
+    assert place(request).status == "OPTIMAL"
 
 
 def test_sizes_between_are_not_ruled_out_where_living_pods_fill_slices_in_part() -> None:
