@@ -7,7 +7,7 @@ What is left between bound and answer is searched set by set, within a limit of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -53,7 +53,7 @@ def _leaving(case: WhatIf, kind: RelaxationKind, leaving: Sequence[Allocation]) 
     for unit, alloc in enumerate(leaving):
         for node in dict.fromkeys(case.tree.index[hold.node] for hold in alloc.holds):
             on.setdefault(node, []).append((unit, frozenset({alloc.job})))
-    yield from _Search(case, kind, [alloc.job for alloc in leaving], emptied(case, on)).run()
+    yield from _Search(case, kind, [alloc.job for alloc in leaving], lambda: emptied(case, on)).run()
 
 
 def fewest_nodes(case: WhatIf) -> Iterator[Relaxation]:
@@ -68,13 +68,13 @@ def fewest_nodes(case: WhatIf) -> Iterator[Relaxation]:
             held[node] = held.get(node, 0) + _gpu_milli(hold)
     nodes = sorted(jobs, key=lambda node: (held[node], node))
     on = {node: [(unit, frozenset(jobs[node]))] for unit, node in enumerate(nodes)}
-    yield from _Search(case, "nodes", [case.tree.names[node] for node in nodes], emptied(case, on)).run()
+    yield from _Search(case, "nodes", [case.tree.names[node] for node in nodes], lambda: emptied(case, on)).run()
 
 
 def fewest_openings(case: WhatIf) -> Iterator[Relaxation]:
     """Yield the fewest nodes to open, that is, to make schedulable and free of taints, so that the gang fits."""
     names, states = opened_states(case)
-    yield from _Search(case, "open", names, states).run()
+    yield from _Search(case, "open", names, lambda: states).run()
 
 
 def _gpu_milli(hold: Hold) -> int:
@@ -94,8 +94,10 @@ class _Budget:
 class _Search:
     """The fewest of `names` (units, those to prefer first) that make enough room."""
 
-    def __init__(self, case: WhatIf, kind: RelaxationKind, names: Sequence[str], states: NodeStates) -> None:
-        self.case, self.kind, self.names, self.states = case, kind, names, states
+    def __init__(
+        self, case: WhatIf, kind: RelaxationKind, names: Sequence[str], states: Callable[[], NodeStates]
+    ) -> None:
+        self.case, self.kind, self.names, self.make_states = case, kind, names, states
         size = len(case.tree.names)
         held = sum(len(alloc.holds) for alloc in case.request.allocations)
         many = 1 if len(case.gang.open_parts) == 1 else 10  # one part is placed by counting, several by search
@@ -112,7 +114,7 @@ class _Search:
         everything = frozenset(range(len(self.names)))
         if not everything or not self.case.smallest_gang.open_parts or not self._enough(everything):
             return
-        cheapest = Cheapest(self.case, self.states)
+        cheapest = Cheapest(self.case, self.make_states())
         ranked = cheapest.ranked()
         best: Units | None = None
         for bound, domain in ranked[:_DOMAINS]:
@@ -172,7 +174,7 @@ class _Search:
 
     def _search(self, cheapest: Cheapest, bound: int, best: Units) -> tuple[Units, bool]:
         """Return the smallest of all sets of `bound` units and more, and whether it is proven that none is smaller."""
-        units = sorted(self.states.useful) if self.counted else range(len(self.names))
+        units = sorted(cheapest.states.useful) if self.counted else range(len(self.names))
         for size in range(bound, len(best)):
             for chosen in combinations(units, size):
                 self.budget.sets -= 1
