@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from kant_opt.fabric import Fabric, build_fabric, list_topologies, load_topology
     from kant_opt.io import load_placement, read_request, save
     from kant_opt.metrics import Placed, before_and_after, cluster_measures, job_spans, job_stretch, measure
-    from kant_opt.planning import ORDERS, POLICIES, Patience, plan
+    from kant_opt.planning import ORDERS, POLICIES, Patience
+    from kant_opt.planning.plan import plan
+    from kant_opt.planning.replan import plan_diff, replan
     from kant_opt.schema import (
         Allocation,
         Apart,
@@ -80,7 +82,7 @@ _HOMES = {
     "fabric": "Fabric build_fabric list_topologies load_topology",
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
-    "planning": "ORDERS POLICIES Patience plan",
+    "planning": "ORDERS POLICIES Patience plan plan_diff replan",
     "schema": "Allocation Apart CauseCount Certificate Eviction FabricSpec Flag Gpu Hold Job JobGroup LevelFit "
     "LevelValue Limits Link Node Objective Outcome PlacedJob PlacedPods Placement Plan PlanChange "
     "PlanDiff PlannedJob PodSet Queue Quota QuotaRaise Reason Relaxation RentMarket RentTable Request "
@@ -119,6 +121,8 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "POLICIES",
     "Patience",
     "plan",
+    "plan_diff",
+    "replan",
     "Allocation",
     "Apart",
     "CauseCount",

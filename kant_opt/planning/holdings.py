@@ -106,7 +106,7 @@ class Holdings:
         """Return how many GPUs of each node nobody uses at any instant of [start, end), (N,)."""
         rows = self._within(start, end)
         whole = self._whole[rows]
-        free = self._healthy.copy()
+        free: Ints = self._healthy.copy()
         part = rows[~whole]
         if len(part):
             nodes, at = np.unique(self._node[part], return_inverse=True)

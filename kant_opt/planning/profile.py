@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
+from kant_opt.planning.ticket import FOREVER
+
 
 class Profile:
     """Free units as steps: `free[i]` from `times[i]` up to the next time, `free[-1]` for ever.
@@ -24,11 +26,15 @@ class Profile:
         self.free: list[int] = [units]
 
     def take(self, start: int, end: int, units: int) -> None:
-        """Take `units` in [start, end); give them back where `units` is negative. Nothing before `times[0]` changes."""
+        """Take `units` in [start, end), for ever where `end` is FOREVER; give them back where `units` is negative.
+
+        Nothing before `times[0]` changes.
+        """
         start = max(start, self.times[0])
         if start >= end or not units:
             return
-        first, last = self._cut(start), self._cut(end)
+        first = self._cut(start)
+        last = self._cut(end) if end < FOREVER else len(self.times)
         for i in range(first, last):
             self.free[i] -= units
         self._merge(last)

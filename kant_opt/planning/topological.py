@@ -62,6 +62,13 @@ class TopologicalSpace(Space):
         end = _end(start, ticket.needs)
         return self._place(ticket, start, end) if self._roomy(ticket, start, end) else None
 
+    def on_nodes(self, ticket: Ticket, start: int, names: Iterable[str]) -> Claim | None:
+        """Return room at `start` on these nodes alone, None where they do not hold the ticket or are unknown."""
+        index = self.cluster.tree.index
+        known = [name for name in names if name in index]
+        end = _end(start, ticket.needs)
+        return self._place(ticket, start, end, _mask(self.cluster, known)) if known else None
+
     def earliest(self, ticket: Ticket, after: int) -> Claim | None:
         gpus, needs = self._needs_of(ticket).gpus, ticket.needs
         start = after
@@ -82,9 +89,13 @@ class TopologicalSpace(Space):
 
     def hopeful(self, tickets: Iterable[Ticket], now: int) -> list[Ticket]:
         verdicts: dict[object, bool] = self._memo("verdicts", now, now, dict)
+        free = self.totals.least(now, now + 1)
         found = []
         for ticket in tickets:
-            alike = self._needs_of(ticket).alike
+            needs = self._needs.get(ticket) or self._needs_of(ticket)
+            if needs.gpus > free:
+                continue
+            alike = needs.alike
             if alike not in verdicts:
                 verdicts[alike] = self._roomy(ticket, now, _end(now, ticket.needs))
             if verdicts[alike]:
@@ -202,11 +213,13 @@ class TopologicalSpace(Space):
         found: T = self._known[key]
         return found
 
-    def _place(self, ticket: Ticket, start: int, end: int) -> Claim | None:
+    def _place(self, ticket: Ticket, start: int, end: int, within: Mask | None = None) -> Claim | None:
         gang = ticket.gang
         assert gang is not None, "a ticket of this space has a gang"
         free, quotas = self.free(start, end), self.quotas(start, end)
         opened = self.open_nodes(ticket, start, end)
+        if within is not None:
+            opened = within if opened is None else opened & within
         taken = Placer(free, EBinpack(), quotas, self.work).place(gang, opened)
         if isinstance(taken, str):
             if taken == "limit":

@@ -122,13 +122,16 @@ class Plan(Frozen):
         return self
 
 
+ChangeKind = Literal["new", "gone", "earlier", "later", "moved", "lost", "won"]
+"""new, gone: it is in one queue only. earlier, later: its start. moved: same start, other pods.
+lost, won: it has no start any more, or has one now."""
+
+
 class PlanChange(Frozen):
     """What became of one job between two plans."""
 
     job: Name
-    kind: Literal["new", "gone", "earlier", "later", "moved", "lost", "won"]
-    """new, gone: it is in one queue only. earlier, later: its start. moved: same start, other pods.
-    lost, won: it has no start any more, or has one now."""
+    kind: ChangeKind
     before_s: Seconds | None = None
     after_s: Seconds | None = None
     why: str = ""
