@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
+from time import monotonic
 
-from kant_opt.backends.rents import Rents
+from kant_opt.backends.arcflow import fewest_cuts
+from kant_opt.backends.rents import Choice, Rents
+from kant_opt.backends.solver import Stop
 from kant_opt.bounds import Bound, Facts, Market, cheapest_sets, counting_bounds, least_traffic, markets, weighted_bound
 from kant_opt.bounds.rents import SCALE
 from kant_opt.schema import Certificate, RentMarket, RentTable, TermName
 from kant_opt.view import Cluster, Free, Gang, Ints
+
+_WORTH_A_SOLVER_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -32,13 +37,17 @@ def find_proof(
     values: Mapping[str, int],
     rents: Rents,
     seconds: float | None = None,
+    *,
+    whole: Stop | None = None,
 ) -> Proof:
     """Return a bound of every objective level that has one, given the values reached on the levels before it.
 
     `before` is the room without the answer, `possible` the gangs not proven impossible on it alone, `admitted` those
     placed, `values` the value reached of every level. `seconds` may be spent on finding rents where counting does not
-    reach the traffic: 0 for none but those found before, None for any.
+    reach the traffic: 0 for none but those found before, None for any. Where rents do not reach it either, and `whole`
+    is given, a solver looks for a bound in whole numbers (backends.arcflow), until `whole` asks it to stop.
     """
+    end = None if seconds is None else monotonic() + seconds
     objective = cluster.request.objective
     facts = Facts(
         free=before,
@@ -59,9 +68,29 @@ def find_proof(
     ):
         return Proof(found)
     bound, certificate = (_by_rents if facts.settled else _by_rents_of_any_set)(facts, rents, seconds)
+    if whole is not None and max(bound.value, found["traffic"].value) < values["traffic"]:
+        left = None if end is None else end - monotonic()
+        better = _in_whole_numbers(facts, rents, values["traffic"], left, whole)
+        if better.value > bound.value:
+            bound, certificate = better, None
     if bound.value <= found["traffic"].value:
         return Proof(found)
     return Proof(found | {"traffic": bound}, certificate)
+
+
+def _in_whole_numbers(facts: Facts, rents: Rents, value: int, seconds: float | None, stop: Stop) -> Bound:
+    """Return the traffic bound by arc-flows, 0 where there is none: of the only market, other jobs counted."""
+    settled = facts.settled
+    found = markets(facts.free, facts.admitted if settled else facts.possible, facts.traffic_weights)
+    if len(found) != 1 or (seconds is not None and seconds < _WORTH_A_SOLVER_S):
+        return Bound(0, "trivial")
+    beside = 0
+    if settled:
+        priced = {job for job, _, _ in found[0].sizes}
+        others = [gang for gang in facts.admitted if priced.isdisjoint(job.name for job in gang.jobs)]
+        beside = sum(least_traffic(facts, gang) for gang in others)
+    cuts = fewest_cuts(found[0], value - beside, seconds, stop, None if settled else _choice(facts))
+    return Bound(0, "trivial") if cuts is None else Bound(cuts + beside, "arc-flow")
 
 
 def _by_rents(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Bound, Certificate | None]:
@@ -104,9 +133,8 @@ def _prices(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Callable
     """Return what every possible gang pays and the rent of all leaves, in 1 / SCALE: any set's traffic is at least the
     sum of its prices less the rent. None where there are no rents, or several markets to find them for.
     """
-    placed = {job.name for gang in facts.admitted for job in gang.jobs}
     found = markets(facts.free, facts.possible, facts.traffic_weights)
-    tables = rents.of(found[0], seconds, placed) if len(found) == 1 else None
+    tables = rents.of(found[0], seconds, _choice(facts)) if len(found) == 1 else None
     if tables is None:
         return None
     paid = found[0].paid(tables)
@@ -117,6 +145,15 @@ def _prices(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Callable
         return SCALE * least_traffic(facts, gang)
 
     return price, found[0].rent(tables)
+
+
+def _choice(facts: Facts) -> Choice:
+    amounts = {int(name[9:-1]): value for name, value in facts.values.items() if name.startswith("admitted[")}
+    worths: dict[str, tuple[int, int]] = {}
+    for part in (part for gang in facts.possible for part in gang.parts):
+        worth = worths.get(part.job.name, (0, 0))[1] + part.target * part.worth
+        worths[part.job.name] = (part.job.priority, worth)
+    return Choice(worths, amounts)
 
 
 def _certificate(sold: list[RentMarket], bound: int) -> Certificate:

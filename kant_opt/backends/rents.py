@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,20 +23,33 @@ _HIGHEST = 100_000
 _LONGEST_S = 20.0
 
 
+class Choice(NamedTuple):
+    """Jobs of which any set may be placed whose worths add up to the amount of each priority class.
+
+    `worths[job]` is (class, worth); jobs that are not in the market have no traffic.
+    """
+
+    worths: Mapping[str, tuple[int, int]]
+    amounts: Mapping[int, int]
+
+    @property
+    def key(self) -> object:
+        """The same for equal choices."""
+        return tuple(sorted(self.worths.items())), tuple(sorted(self.amounts.items()))
+
+
 class Rents:
     """The best rents of the markets of one request, each market's found once."""
 
     def __init__(self) -> None:
         self._found: dict[object, list[Ints] | None] = {}
 
-    def of(
-        self, market: Market, seconds: float | None = None, placed: Container[str] | None = None
-    ) -> list[Ints] | None:
+    def of(self, market: Market, seconds: float | None = None, choice: Choice | None = None) -> list[Ints] | None:
         """Return `best_rents` of the market, found now or before; with 0 `seconds` only those found before."""
-        sold = tuple(sorted((size, scope) for job, size, scope in market.sizes if placed is None or job in placed))
-        key = (sold, market.longest, market.free.tobytes(), tuple(market.weights))
+        sold = tuple(sorted((size, scope) for _, size, scope in market.sizes))
+        key = (sold, market.free.tobytes(), tuple(market.weights), choice and choice.key)
         if key not in self._found and seconds != 0:
-            self._found[key] = best_rents(market, seconds, placed)
+            self._found[key] = best_rents(market, seconds, choice)
         return self._found.get(key)
 
     def __bool__(self) -> bool:
@@ -42,9 +57,9 @@ class Rents:
         return bool(self._found)
 
 
-def best_rents(market: Market, seconds: float | None = None, placed: Container[str] | None = None) -> list[Ints] | None:
-    """Return rents per kind of the leaves' parents, in 1 / SCALE, for `Market.bound`: best for the jobs `placed`
-    (None: all).
+def best_rents(market: Market, seconds: float | None = None, choice: Choice | None = None) -> list[Ints] | None:
+    """Return rents per kind of the leaves' parents, in 1 / SCALE, best for `Market.bound`, or with a choice for the
+    cheapest set of jobs.
 
     None where HiGHS is not installed or fails, the program is too large even so, or the time is up (20 s where none
     is given).
@@ -55,7 +70,7 @@ def best_rents(market: Market, seconds: float | None = None, placed: Container[s
     pooled = _num_rows(market, len(kinds)) > MOST_ROWS
     if pooled and _num_rows(market, 1) > 10 * MOST_ROWS:
         return None
-    program = _Program(market, placed, pooled=pooled)
+    program = _Program(market, choice, pooled=pooled)
     try:
         values = maximise(program.objective, program.rows, _HIGHEST, _LONGEST_S if seconds is None else seconds)
     except Exception:  # a solver that fails costs its bound, never the answer
@@ -67,6 +82,14 @@ def best_rents(market: Market, seconds: float | None = None, placed: Container[s
     return [np.rint(np.array([0.0, *(values[i] for i in table[1:])]) * SCALE).astype(np.int64) for table in tables]
 
 
+def arcs(market: Market, choice: Choice | None = None) -> tuple[list[int], list[Row]]:
+    """Return the program of the best rents, transposed an arc-flow program: what each balance has to reach at least,
+    and per arc its balances with their coefficients, and its cost.
+    """
+    program = _Program(market, choice, pooled=False)
+    return program.objective, program.rows
+
+
 def _num_rows(market: Market, kinds: int) -> int:
     leaf = int(market.free.max(initial=0))
     return kinds * (leaf * leaf // 2 + leaf * market.longest) + market.longest**2 // 4
@@ -75,12 +98,14 @@ def _num_rows(market: Market, kinds: int) -> int:
 class _Program:
     """Maximise prices paid less rents; variables 0 .. are rents and prices, index -1 stands for "no nodes: 0".
 
-    `pooled`: on every depth the roomiest domain stands for all, and all leaves pay by one table.
+    `pooled`: on every depth the roomiest domain stands for all, and all leaves pay by one table. With a choice the
+    prices paid are those of the cheapest set, by the dual of a knapsack: a worth of one is paid alike in all of a
+    class, less what the jobs would save that pay less by it.
     """
 
-    def __init__(self, market: Market, placed: Container[str] | None, *, pooled: bool) -> None:
-        self.market, self.pooled = market, pooled
-        self.sold = [(size, scope) for job, size, scope in market.sizes if placed is None or job in placed]
+    def __init__(self, market: Market, choice: Choice | None, *, pooled: bool) -> None:
+        self.market, self.pooled, self.choice = market, pooled, choice
+        self.paid: dict[tuple[int, int], int] = {}
         self.objective: list[int] = []
         self.rows: list[Row] = []
         self.rents: dict[int, list[int]] = {}
@@ -96,6 +121,23 @@ class _Program:
                     offers = list(below.values()) if pooled else [below[k] for k in children]
                     prices[kind] = self._outer(offers, depth, domain)
             self._sell(depth, list(prices.values()))
+        if choice is not None:
+            self._choose(choice)
+
+    def _sold(self, scope: int) -> Iterator[tuple[int, int]]:
+        """Yield (size, number that surely is paid for) of the jobs of a scope."""
+        sizes = Counter(size for _, size, at in self.market.sizes if at == scope)
+        yield from ((size, 0 if self.choice else number) for size, number in sizes.items())
+
+    def _choose(self, choice: Choice) -> None:
+        step = gcd(*choice.amounts.values(), *(worth for _, worth in choice.worths.values())) or 1
+        each = {priority: self._var(amount // step) for priority, amount in choice.amounts.items()}
+        at = {job: (size, scope) for job, size, scope in self.market.sizes}
+        alike = Counter((*worth, at.get(job)) for job, worth in choice.worths.items())
+        for (priority, worth, sold), number in alike.items():
+            saved = self._var(-number)
+            paid = [(self.paid[sold], -1)] if sold in self.paid else []
+            self._row([(each[priority], worth // step), (saved, -1), *paid], 0)
 
     def _domains(self, depth: int) -> list[tuple[int, int]]:
         domains = list(self.market.one_of_each(depth))
@@ -125,9 +167,11 @@ class _Program:
         for v in range(1, min(most, len(prices) - 1) + 1):
             self._below_rents(prices[v], v, rents)
         self._cut(prices, most, market.cut_cost(depth))
-        uncut = Counter(size for size, scope in self.sold if scope == depth + 1 and size <= most)
-        for size, number in uncut.items():  # held by one leaf
-            self._below_rents(self._var(number), size, rents)
+        for size, number in self._sold(depth + 1):  # held by one leaf
+            if size <= most:
+                if (size, depth + 1) not in self.paid:
+                    self.paid[size, depth + 1] = self._var(number)
+                self._below_rents(self.paid[size, depth + 1], size, rents)
         return prices
 
     def _outer(self, children: Sequence[list[int]], depth: int, domain: int) -> list[int]:
@@ -154,9 +198,10 @@ class _Program:
 
     def _sell(self, depth: int, prices: list[list[int]]) -> None:
         """Add what the gangs pay that one domain of this depth has to hold: the least of its domains' prices."""
-        for size, number in Counter(size for size, scope in self.sold if scope == depth).items():
+        for size, number in self._sold(depth):
             offers = [table[size] for table in prices if size < len(table)]
             if offers:
                 paid = self._var(number)
+                self.paid[size, depth] = paid
                 for offer in offers:
                     self._row([(paid, 1), (offer, -1)], 0)

@@ -183,7 +183,8 @@ def _proof(task: Task, answer: Answer, explainer: Explainer, values: Mapping[str
     possible = admitted + [
         gang for gang, why in answer.failed if why == "limit" or hurried or not explainer.impossible_alone(gang)
     ]
-    return find_proof(task.cluster, explainer.before, possible, admitted, values, task.rents, seconds)
+    stop = None if seconds == 0 else task.deadline.stop
+    return find_proof(task.cluster, explainer.before, possible, admitted, values, task.rents, seconds, whole=stop)
 
 
 def _status(answer: Answer, reasons: tuple[Reason, ...], levels: tuple[LevelValue, ...]) -> Status:
