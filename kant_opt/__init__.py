@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from kant_opt.backends import BACKENDS
+    from kant_opt.backends import BACKENDS, Event, Stop
     from kant_opt.engine.place import place
     from kant_opt.engine.relax import relaxations
     from kant_opt.engine.session import Session
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from kant_opt.verify import verify as verify_placement
 
 _HOMES = {
-    "backends": "BACKENDS",
+    "backends": "BACKENDS Event Stop",
     "engine": "Session place relaxations",
     "errors": "BackendUnavailable InputError KantOptError UnknownName WrongAnswer",
     "fabric": "Fabric build_fabric list_topologies load_topology",
@@ -96,6 +96,8 @@ _OTHER_NAMES = {"verify_placement": "verify"}  # `kant_opt.verify` is the packag
 __all__ = [  # noqa: RUF022 - by home, as above
     "__version__",
     "BACKENDS",
+    "Event",
+    "Stop",
     "Session",
     "place",
     "relaxations",

@@ -12,8 +12,8 @@ from time import monotonic
 from kant_opt.backends.base import Answer, Deadline, Task
 from kant_opt.backends.placer import Placer, Taken
 from kant_opt.backends.prover import Proof, find_proof
-from kant_opt.backends.solver import ENDED, Effort, Fixed, News, RawAnswer, Solver, Stop, checked, within
-from kant_opt.backends.worker import Worker, emit, told_to_stop
+from kant_opt.backends.solver import ENDED, OUT_OF_MEMORY, Effort, Fixed, News, RawAnswer, Solver, Stop, checked, within
+from kant_opt.backends.worker import Worker, emit, limit_memory, told_to_stop
 from kant_opt.bounds import Bound
 from kant_opt.errors import InputError
 from kant_opt.formulation.classes import Fold
@@ -118,7 +118,9 @@ class Search:
         levels = self.program.levels
         fixed = [(before, value_of(before, self.best)) for before in levels[:position]]
         raw = self._ask(level, fixed, more_to_come=position + 1 < len(levels))
-        if raw.word != "OPTIMAL":
+        if raw.note.startswith(OUT_OF_MEMORY):
+            self.answer.limit_hit = "memory"
+        elif raw.word != "OPTIMAL":
             self.answer.limit_hit = self.answer.limit_hit or ("work" if self.time.end is None else "deadline")
         if raw.bound is not None:
             self.solved[level.name] = raw.bound
@@ -171,7 +173,16 @@ class Search:
             stop.when_asked(self.worker.stop)
             until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
             answer = self.worker.call(
-                _solve_there, self.solver, self.program, level, fixed, effort, until, hint, on_event=on_event
+                _solve_there,
+                self.solver,
+                self.program,
+                level,
+                fixed,
+                effort,
+                until,
+                limits.memory_mb,
+                hint,
+                on_event=on_event,
             )
             assert isinstance(answer, RawAnswer)
             return answer
@@ -258,9 +269,11 @@ def _solve_there(
     fixed: Fixed,
     effort: Effort,
     until: float | None,
+    memory_mb: int | None,
     hint: list[int],
 ) -> RawAnswer:
     """Solve in the worker's process, whose start and imports may have used up some of the time."""
+    limit_memory(memory_mb)
     if until is not None:
         effort = replace(effort, seconds=max(0.0, until - monotonic()))
     return solver.solve(program, level, fixed, effort, hint, emit, told_to_stop())

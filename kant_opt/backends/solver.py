@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from math import ceil, gcd, isfinite
-from threading import Event, RLock, Thread
+from queue import Empty, SimpleQueue
+from threading import RLock, Thread
 from time import monotonic
 from typing import Literal
 
@@ -25,6 +27,8 @@ Fixed = Sequence[tuple[Level, int]]
 """Levels that may not become worse than the value beside them."""
 ENDED = "did not stop in time and was ended"
 """The note of a solver whose process was killed at the end of its time."""
+OUT_OF_MEMORY = "ran out of memory"
+"""How the note of a solver begins that had too little."""
 STOPPED = "was stopped by the caller before it had a better point"
 """The note of a solver that the caller's wish to stop left without an answer."""
 _GRACE_S = 1.0
@@ -206,24 +210,27 @@ def within(
     """
     inner = Stop()
     found: list[RawAnswer] = []
-    news = Event()
+    news: SimpleQueue[None] = SimpleQueue()  # not an Event: a signal's handler may put into it at any time
+    wake = partial(news.put, None)
 
     def run() -> None:
         try:
             found.append(ask(inner))
+        except MemoryError as error:
+            found.append(RawAnswer("UNKNOWN", note=f"{OUT_OF_MEMORY}{f': {error}' if str(error) else ''}"))
         except Exception as error:  # whatever a solver throws, the answer at hand stands
             log.info("solver failed", exc_info=True)
             found.append(RawAnswer("UNKNOWN", note=f"failed: {type(error).__name__}: {error}"))
         finally:
-            news.set()
+            wake()
 
     thread = Thread(target=run, name="kant_opt solver", daemon=True)
     started = monotonic()
     thread.start()
     outer, ended = stop or Stop(), False
     try:
-        with outer.passed_on(news.set):
-            news.wait(None if seconds is None else max(0.0, seconds) + patience)
+        with outer.passed_on(wake), suppress(Empty):
+            news.get(timeout=None if seconds is None else max(0.0, seconds) + patience)
         if not found:
             inner.ask()
             thread.join(max(patience, _GRACE_S) if outer.asked else patience)

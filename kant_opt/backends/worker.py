@@ -54,7 +54,7 @@ class Worker:
     def call(self, function: Callable[..., Any], *args: Any, on_event: Callable[..., None] | None = None) -> Any:
         """Return function(*args), run there; both must pickle. `on_event` is told what it emits on the way.
 
-        Raises what it raises as RuntimeError, and WorkerDied.
+        Raises what it raises as RuntimeError, but MemoryError as such; and WorkerDied.
         """
         if not self.alive:
             self._start()
@@ -67,6 +67,9 @@ class Worker:
                     on_event(*what)
                 elif kind == "error":
                     raise RuntimeError(what)
+                elif kind == "memory":
+                    self.kill()  # what is left of it is of no use
+                    raise MemoryError(what)
                 elif kind == "answer":
                     return what
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
@@ -147,6 +150,19 @@ def emit(*event: object) -> None:
         _send("event", event)
 
 
+def limit_memory(mebibytes: int | None) -> None:
+    """Let this process take so much memory of its own from now until the call ends; None: what the system allows.
+
+    On Linux this counts what is written to, not what is mapped: close to what the process really uses.
+    """
+    with suppress(ImportError, ValueError, OSError):  # no such limit here, or it is not ours to raise
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        soft = hard if mebibytes is None else mebibytes << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+
+
 def _send(kind: str, what: object) -> None:
     assert _answers is not None
     pickle.dump((kind, what), _answers, protocol=5)
@@ -167,11 +183,13 @@ def _serve(modules: list[str]) -> None:
     while True:
         _stop, function, args = calls.get()
         try:
-            result = function(*args)
+            kind, result = "answer", function(*args)
+        except MemoryError as error:
+            kind, result = "memory", str(error)
         except BaseException as error:
-            _send("error", f"{type(error).__name__}: {error}")
-        else:
-            _send("answer", result)
+            kind, result = "error", f"{type(error).__name__}: {error}"
+        limit_memory(None)
+        _send(kind, result)
 
 
 def _listen(calls: SimpleQueue[tuple[Stop, Callable[..., Any], tuple[Any, ...]]]) -> None:
@@ -181,7 +199,7 @@ def _listen(calls: SimpleQueue[tuple[Stop, Callable[..., Any], tuple[Any, ...]]]
     while True:
         try:
             function, *args = pickle.load(sys.stdin.buffer)  # noqa: S301  # from our own caller
-        except (EOFError, OSError):
+        except BaseException:  # the caller is gone, or there is no memory left to hear it
             _end_group(os.getpid())
             os._exit(0)
         if function is None:

@@ -160,6 +160,10 @@ _LIMITS = {
     "rounds": "the search for less traffic stopped after its rounds, short of its bound: --rounds gives it more",
     "search_states": "an exact search stopped at its limit: --search-states gives it more",
     "deadline": "the deadline was reached: --deadline-ms gives more time",
+    "work": "a solver stopped at its work limit: --search-states gives it more, --deadline-ms a time instead",
+    "memory": "a solver ran out of memory: --memory-mb gives it more",
+    "size": "the program was too large for the solver: the backend search takes any size",
+    "stopped": "interrupted: this is the best answer until then",
 }
 """What a limit that bit means for the answer."""
 

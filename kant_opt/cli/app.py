@@ -50,7 +50,7 @@ def kant_opt(
       1    an answer, and some gang not placed or a rule broken
       2    a mistake in the call or in a file; one sentence on stderr says which
       3    a bug in kant_opt; the sentence says what to report
-      130  interrupted
+      130  interrupted; where a search was under way, the best answer until then is shown and written
 
     \b
     Examples:

@@ -50,6 +50,12 @@ Rounds = Annotated[
     int | None,
     typer.Option(min=1, max=10_000_000, help="Rounds per gang after which the backend search stops."),
 ]
+MemoryMb = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=10_000_000, help="Memory of a solver's process, in MiB.", show_default="the source's, else no limit"
+    ),
+]
 Everything = Annotated[bool, typer.Option("--all", help="Show every row; without it lists end after 50.")]
 
 

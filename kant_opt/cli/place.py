@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kant_opt.cli import options
-from kant_opt.cli.guard import UNPLACED
+from kant_opt.cli.guard import INTERRUPTED, UNPLACED
 
 
 def place(
@@ -21,6 +21,7 @@ def place(
     deadline_ms: options.DeadlineMs = None,
     search_states: options.SearchStates = None,
     rounds: options.Rounds = None,
+    memory_mb: options.MemoryMb = None,
     json: Annotated[
         str | None,
         typer.Option("--json", "-o", metavar="OUT", help="Write the outcome as JSON to this file; - is stdout."),
@@ -31,7 +32,8 @@ def place(
     """Place the waiting gangs and say how good the answer is.
 
     Every answer is verified by code that did not produce it. Gangs that are not placed have their reason.
-    Exit code 0: all placed; 1: some gang is not.
+    Exit code 0: all placed; 1: some gang is not. Ctrl-C ends a long search: the best answer until then is shown and
+    written as any other, with exit code 130; a second Ctrl-C ends the program.
 
     \b
     Examples:
@@ -42,6 +44,7 @@ def place(
     from kant_opt.cli import answer
     from kant_opt.cli.page import Page, emit, joined
     from kant_opt.cli.text import many
+    from kant_opt.cli.watch import watched
     from kant_opt.engine import place as place_gangs
     from kant_opt.errors import InputError
     from kant_opt.io import read_request, save
@@ -54,8 +57,18 @@ def place(
     started = perf_counter()
     request, notes = read_request(source, format=format)
     read_s = perf_counter() - started
-    limits = options.limits_of(request, seed=seed, deadline_ms=deadline_ms, search_states=search_states, rounds=rounds)
-    outcome = place_gangs(request, backend=backend, order=order, limits=limits)
+    limits = options.limits_of(
+        request,
+        seed=seed,
+        deadline_ms=deadline_ms,
+        search_states=search_states,
+        rounds=rounds,
+        memory_mb=memory_mb,
+    )
+    with watched(shown=not quiet) as watch:
+        outcome = place_gangs(
+            request, backend=backend, order=order, limits=limits, on_event=watch.on_event, stop=watch.stop
+        )
     if json == "-":
         emit(to_json(outcome, indent=1) + "\n")
     elif json is not None:
@@ -81,5 +94,7 @@ def place(
         drawn = f"seed {outcome.run.seed}" if outcome.run.seed else ""
         took = f"read in {read_s:.2f} s, placed and verified in {outcome.run.seconds:.2f} s"
         page.say(joined([took, outcome.run.backend, order, drawn]), "dim")
+    if outcome.run.limit_hit == "stopped":
+        raise typer.Exit(INTERRUPTED)
     if outcome.reasons:
         raise typer.Exit(UNPLACED)

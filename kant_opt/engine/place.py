@@ -63,7 +63,9 @@ def place(
 
     `backend` is a name in BACKENDS ("auto" picks by AUTO), `order` whether gangs are taken by priority and size or as
     given, `limits` replaces the request's. Without `prove` bounds are by counting alone and no solver is loaded for
-    them. Never raises for bad luck: what cannot be placed has a reason. Raises
+    them. `on_event` is told what is found on the way, also from other threads; `stop`, asked by another thread, a
+    signal's handler or `on_event` itself, ends the search: the best answer until then is verified and returned, with
+    `limit_hit` "stopped". Never raises for bad luck: what cannot be placed has a reason. Raises
     InputError or UnknownName for data or names that cannot be meant, WrongAnswer for a bug of ours. About 20 us per
     pod and a pass over the nodes per new pod shape.
 
@@ -84,23 +86,35 @@ def place(
     task = Task(cluster, Free(cluster), Quotas(cluster), compile_gangs(cluster), order, limits, deadline, on_event)
     answer = chosen.solve(task)
     outcome = _judged(task, answer, chosen.name, prove=prove)
+    _tell(task, outcome)
     if backend == "auto" and prove and _is_worth_more(task, outcome):
         THEN.improve(task, answer)
         outcome = _judged(task, answer, f"{chosen.name}, {THEN.name}", prove=prove)
+        _tell(task, outcome)
     run = outcome.run.model_copy(update={"seconds": round(perf_counter() - started, 4)})
     return outcome.model_copy(update={"run": run})
+
+
+def _tell(task: Task, outcome: Outcome) -> None:
+    """Pass on what the outcome says: what was news before is verified now."""
+    for level in outcome.levels:
+        task.tell(outcome.run.backend, level.name, "incumbent", level.value)
+        if level.bound is not None:
+            task.tell(level.bound_source, level.name, "bound", level.bound)
 
 
 def _is_worth_more(task: Task, outcome: Outcome) -> bool:
     """Return whether a solver is to be asked: gaps are left, and nobody has wishes that the objective does not count
     and the answer at hand meets (pods spread evenly, or close together below the leaves).
     """
+    if task.order != "batch" or task.deadline.passed or outcome.status not in ("FEASIBLE", "UNKNOWN"):
+        return False
     wishes = any(
         part.podset.balance or part.preferred == task.cluster.tree.node_depth
         for gang in task.gangs
         for part in gang.parts
     )
-    return task.order == "batch" and outcome.status in ("FEASIBLE", "UNKNOWN") and not wishes and THEN.available()
+    return not wishes and THEN.available()
 
 
 def _judged(task: Task, answer: Answer, backend: str, *, prove: bool) -> Outcome:

@@ -48,5 +48,8 @@ class Limits(Frozen):
     ten million take well under a second."""
     rounds: PositiveCount = 35
     """Work limit of the backend `search`: rounds of ruin and recreate per gang."""
+    memory_mb: PositiveCount | None = None
+    """Memory of a solver's process, in MiB; None: no limit. It holds about 130 before it begins. Where it is not
+    enough, the answer at hand stands. Not enforced on systems that know no such limit (Windows, macOS)."""
     workers: PositiveCount = 1
     seed: Count = 0

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from kant_opt.backends import BACKENDS, Answer, Deadline, Task
 from kant_opt.backends.exact import Exact
 from kant_opt.backends.solver import Effort, Fixed, OnEvent, RawAnswer, Solver, Stop, settle, within
-from kant_opt.backends.worker import Worker, WorkerDied
+from kant_opt.backends.worker import Worker, WorkerDied, limit_memory
 from kant_opt.engine.place import to_placement
 from kant_opt.fabric import build_fabric
 from kant_opt.formulation.program import Level, Program
 from kant_opt.metrics import measure
-from kant_opt.schema import Request
+from kant_opt.schema import Limits, Request
 from kant_opt.testing.builders import gang, racks
 from kant_opt.verify import verify
 from kant_opt.view import Cluster, Free, Quotas, compile_gangs
@@ -50,11 +55,20 @@ class Fake(Solver):
         return self.behave(program, level, hint)
 
 
-def solve(behave: Behave, deadline_ms: int | None = None, request: Request = REQUEST) -> tuple[Answer, dict[str, int]]:
+def solve(
+    behave: Behave,
+    limits: Limits | None = None,
+    *,
+    request: Request = REQUEST,
+    apart: bool = False,
+    stop: Stop | None = None,
+) -> tuple[Answer, dict[str, int]]:
+    limits = limits or request.limits
     cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
     free, quotas = Free(cluster), Quotas(cluster)
-    task = Task(cluster, free, quotas, compile_gangs(cluster), "batch", request.limits, Deadline(deadline_ms))
-    answer = Exact("fake", lambda: Fake(behave), apart=False, counting=False).solve(task)
+    deadline = Deadline(limits.deadline_ms, stop)
+    task = Task(cluster, free, quotas, compile_gangs(cluster), "batch", limits, deadline)
+    answer = Exact("fake", lambda: Fake(behave), apart=apart, counting=False).solve(task)
     placement = to_placement(cluster, answer)
     assert verify(request, placement) == ()
     return answer, measure(request, placement)
@@ -83,7 +97,7 @@ def crossed_bound(program: Program, level: Level, hint: Sequence[int] | None) ->
 @pytest.mark.parametrize(
     ("behave", "told"),
     [
-        (crash, "MemoryError: no more"),
+        (crash, "ran out of memory: no more"),
         (lie_infeasible, "nothing is possible"),
         (wrong_point, "breaks row"),
         (too_short, "off in length"),
@@ -145,7 +159,7 @@ def test_a_solver_that_hangs_is_left_behind() -> None:
         return RawAnswer("UNKNOWN")
 
     started = time.monotonic()
-    answer, values = solve(hang, deadline_ms=600)
+    answer, values = solve(hang, Limits(deadline_ms=600))
     assert time.monotonic() - started < 3, "it slept for five seconds"
     assert values == GREEDY
     assert any("left behind" in note for note in answer.notes), answer.notes
@@ -157,6 +171,92 @@ def test_words_count_for_nothing_where_numbers_do_not_bear_them_out() -> None:
     assert settle("kObjectiveTarget", None, 5) == "UNKNOWN"
     assert settle("OPTIMAL", None, None) == "UNKNOWN"
     assert settle("INFEASIBLE", None, None) == "INFEASIBLE"
+
+
+# -- what only a process of its own survives -------------------------------------------------------
+# Behaviours run in the worker: they are found there by their name in this module.
+
+
+def be_killed(*_: object) -> RawAnswer:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return RawAnswer("UNKNOWN")
+
+
+def abort(*_: object) -> RawAnswer:
+    os.abort()
+
+
+def take_all_memory(*_: object) -> RawAnswer:
+    return RawAnswer("UNKNOWN", note=str(len(bytearray(1 << 33))))
+
+
+def sleep(*_: object) -> RawAnswer:
+    time.sleep(60)
+    return RawAnswer("UNKNOWN")
+
+
+def start_a_child_and_sleep(*_: object) -> RawAnswer:
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "kant_opt-child-of-a-solver"])
+    return sleep()
+
+
+@pytest.mark.parametrize(("behave", "told"), [(be_killed, "code -9"), (abort, "code -6")])
+def test_a_worker_killed_while_it_solves_is_told(behave: Behave, told: str) -> None:
+    answer, values = solve(behave, apart=True)
+    assert values == GREEDY
+    assert any("its process ended with" in note and told in note for note in answer.notes), answer.notes
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limit on a process's own memory")
+def test_memory_is_limited_and_the_limit_named() -> None:
+    answer, values = solve(take_all_memory, Limits(memory_mb=500), apart=True)
+    assert values == GREEDY
+    assert answer.limit_hit == "memory"
+    assert answer.notes == ["fake: ran out of memory"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limit on a process's own memory")
+def test_a_limit_on_memory_ends_with_its_call() -> None:
+    worker = Worker()
+    try:
+        worker.call(limit_memory, 1)
+        assert len(worker.call(bytes, 50 << 20)) == 50 << 20
+    finally:
+        worker.kill()
+
+
+def test_who_hangs_is_ended_when_the_caller_wants_to_stop() -> None:
+    stop = Stop()
+    Timer(1.0, stop.ask).start()
+    started = time.monotonic()
+    answer, values = solve(sleep, apart=True, stop=stop)
+    assert time.monotonic() - started < 30, "it slept for a minute"
+    assert values == GREEDY
+    assert any("stopped by the caller" in note for note in answer.notes), answer.notes
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked for in /proc")
+def test_a_worker_takes_along_what_it_started() -> None:
+    solve(start_a_child_and_sleep, Limits(deadline_ms=3000), apart=True)
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+    assert not [line for line in lines if b"kant_opt-child-of-a-solver" in line]
+
+
+def test_a_worker_hears_that_it_is_to_stop() -> None:
+    wait = (
+        "from threading import Event\n"
+        "from kant_opt.backends.worker import emit, told_to_stop\n"
+        "heard = Event()\n"
+        "told_to_stop().when_asked(heard.set)\n"
+        "emit('waits')\n"
+        "assert heard.wait(60)\n"
+    )
+    worker = Worker()
+    try:
+        worker.call(exec, wait, on_event=lambda _: worker.stop())
+        assert worker.call(divmod, 7, 2) == (3, 1), "the wish ended with the call"
+    finally:
+        worker.kill()
 
 
 # -- the process of its own ------------------------------------------------------------------------
