@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kant_opt.fabric import Fabric
     from kant_opt.schema import Request
 
-_FORMS = (".lp", ".mps", ".mzn")
+_FORMS = (".lp", ".mps", ".pbtxt", ".mzn")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ def export(
     out: Annotated[
         str,
         typer.Argument(
-            metavar="OUT", help="File to write: .lp, .mps or .mzn, with .gz to pack it.", show_default=False
+            metavar="OUT",
+            help="File to write: .lp, .mps, .pbtxt (CP-SAT) or .mzn, with .gz to pack it.",
+            show_default=False,
         ),
     ],
     level: Annotated[
@@ -59,6 +61,7 @@ def export(
     Examples:
       kant-opt export request.json first.lp
       kant-opt export request.json traffic.mps.gz --level traffic --keep 528000
+      kant-opt export request.json first.pbtxt     for OR-Tools: CpModel().proto.parse_text_format
       kant-opt export request.json twin.mzn && minizinc twin.mzn
     """
     from kant_opt.cli.page import Page
@@ -95,13 +98,13 @@ def export(
 
 
 def _program(request: Request, fabric: Fabric, form: str) -> _Writing:
-    from kant_opt.formulation.export import to_lp, to_mps
+    from kant_opt.formulation.export import to_cp_sat, to_lp, to_mps
     from kant_opt.formulation.per_node import PerNode
     from kant_opt.view import Cluster, Free, compile_gangs
 
     cluster = Cluster(request, fabric)
     program = PerNode(cluster, Free(cluster), compile_gangs(cluster)).program
-    write, size = to_lp if form == ".lp" else to_mps, program.stats()
+    write, size = {".lp": to_lp, ".mps": to_mps, ".pbtxt": to_cp_sat}[form], program.stats()
     return _Writing(
         levels=[level.name for level in program.levels],
         text=lambda position, kept: write(program, position, kept),

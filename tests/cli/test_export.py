@@ -42,6 +42,16 @@ def test_levels_one_after_another(request_file: Path, tmp_path: Path, form: str)
     assert optimum(free) == 0
 
 
+def test_cp_sat_text_is_of_the_level_asked_for(request_file: Path, tmp_path: Path) -> None:
+    """tests/formulation/test_export.py lets CP-SAT read such texts; here it is which one is written."""
+    out = tmp_path / "traffic.pbtxt"
+    arguments = ["export", str(request_file), str(out), "--level", "traffic", "--keep", "32000"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    text = out.read_text()
+    assert text.startswith('name: "kant_opt: traffic"\nvariables { name: ')
+    assert 'constraints { name: "level_0_admitted_0_"' in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
