@@ -1,6 +1,7 @@
 """Prints the tables of docs/benchmarks/openb.md. Run by `make bench-openb`; pod lists may be named, seeds too.
 
-`python -m bench.openb_report [--seeds N] [WORKLOAD ...]`, by default three seeds of the default list.
+`python -m bench.openb_report [--seeds N] [--offline] [WORKLOAD ...]`, by default three seeds of the default list;
+`--offline` prints only what all pods known beforehand allow.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 
-from .openb import Replay, folder, read_trace, replay
+from .openb import Replay, draw_arrivals, folder, read_trace, replay
+from .openb_offline import batch, best_bound, market_of
 
 BACKENDS = ("random", "spread", "first-fit", "binpack", "best-fit", "e-binpack")
 FIRST_SEED = 42
@@ -83,17 +85,37 @@ def _row(backend: str, runs: Sequence[Replay]) -> str:
     return f"| {backend} | {mean(allocated):.2f} | {spread} | {unusable} | {seconds:.1f} | {per_pod:.0f} |"
 
 
+def offline(workloads: Sequence[str], seeds: Sequence[int]) -> Iterator[str]:
+    """Yield a Markdown table: per pod list what a batch uses, and what no choice of pods exceeds, % of all GPUs."""
+    yield f"All pods known beforehand, {len(seeds)} seeds: GPUs allocated in %"
+    yield ""
+    yield "| pods | e-binpack, batch | sd | no more than | gap |"
+    yield "|---|---|---|---|---|"
+    for workload in workloads:
+        used, most = [], []
+        for seed in seeds:
+            arrivals = draw_arrivals(read_trace(workload), seed)
+            percent = 0.1 / sum(node.gpus for node in arrivals.nodes)
+            used.append(percent * batch(arrivals))
+            most.append(percent * best_bound(market_of(arrivals)))
+        spread = f"{stdev(used):.2f}" if len(used) > 1 else ""
+        yield f"| {workload} | {mean(used):.2f} | {spread} | {mean(most):.2f} | {mean(most) - mean(used):.2f} |"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; 1 where the trace is missing."""
     parser = argparse.ArgumentParser(prog="bench.openb_report", description=__doc__)
     parser.add_argument("workloads", nargs="*", default=["default"])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--offline", action="store_true")
     options = parser.parse_args(arguments)
     if folder() is None:
         sys.stderr.write("the openb trace is not beside the checkout: set KANT_OPT_SHARED\n")
         return 1
-    for workload in options.workloads:
-        for line in table(workload, range(FIRST_SEED, FIRST_SEED + options.seeds)):
+    seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
+    tables = [] if options.offline else [table(workload, seeds) for workload in options.workloads]
+    for lines in (*tables, offline(options.workloads, seeds)):
+        for line in lines:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         sys.stdout.write("\n")
