@@ -30,7 +30,7 @@ _MOST_GANGS = 60
 _MOST_LEAVES = 40
 """Leaves that one round may look at."""
 _CLOCK = 64
-"""Rounds between two looks at the clock."""
+"""Rounds between two looks at the clock, more where there are many gangs."""
 _SHORT = 1_200
 """Where fewer gangs than this, each gets more rounds."""
 _FIRST_PHASE = 5
@@ -164,6 +164,8 @@ class _Search:
         self.draw = Random(seed)  # noqa: S311 - repeatable, not secret
         self.weight = len(leaves.free) + 1 if tidy else 0
         self.step = 1 if tidy else min(w for _, w in leaves.weights)
+        self.at_best: dict[int, Shares] = {}
+        """The shares in the cheapest state of gangs that were moved since."""
 
     @property
     def cost(self) -> int:
@@ -171,23 +173,26 @@ class _Search:
         return leaves.cost * self.weight + leaves.broken if self.weight else leaves.cost
 
     def run(self, bound: int, rounds: int) -> tuple[dict[int, Shares], str]:
-        best, best_cost = dict(self.leaves.shares), self.cost
+        best_cost, limit = self.cost, ""
         length, left = _FIRST_PHASE * len(self.items), rounds
-        while left > 0 and best_cost > bound:
+        pause = max(_CLOCK, len(self.items) // 8)
+        while left > 0 and best_cost > bound and not limit:
             length = min(length, left)
             for n in range(length):
-                if n % _CLOCK == 0:
+                if n % pause == 0:
                     if self.deadline.passed:
-                        return best, "deadline"
+                        limit = "deadline"
+                        break
                     start = self._where_to_start()
                 self._round(start, self.step * (1 - n / length) + 1e-9)
                 if self.cost < best_cost:
-                    best, best_cost = dict(self.leaves.shares), self.cost
+                    best_cost = self.cost
+                    self.at_best.clear()
                     if best_cost <= bound:
                         break
             left -= length
             length *= 2
-        return best, "" if best_cost <= bound else "rounds"
+        return self.leaves.shares | self.at_best, limit or ("" if best_cost <= bound else "rounds")
 
     def _where_to_start(self) -> list[list[int]]:
         """Return sets of leaves that cost something: of gangs that are split, or each broken leaf."""
@@ -219,6 +224,8 @@ class _Search:
             placed.append(gang)
         change = self.cost - before
         if len(placed) == len(gangs) and (change <= 0 or draw.random() < exp(-change / warmth)):
+            for gang, shares in old.items():
+                self.at_best.setdefault(gang, shares)
             return
         for gang in placed:
             leaves.take(gang)
