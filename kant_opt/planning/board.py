@@ -60,6 +60,7 @@ class Board:
         """Names of the tickets that ran to their end."""
         self._ends: list[tuple[int, int, Run]] = []
         self._wakes: list[int] = []
+        self._begun = False
         for claim in running:
             self._run(claim)
 
@@ -74,6 +75,7 @@ class Board:
                 self.space.cancel(promised)
             self.space.reserve(claim)
         self._run(claim).backfilled = backfilled
+        self._begun = True
 
     def promise(self, claim: Claim) -> None:
         """Reserve a claim for later, instead of any that its ticket has; the policy is asked again at its start."""
@@ -134,6 +136,10 @@ class Board:
         running, ended = self.running, self.ended
         return [t for t in self.waiting if t not in running and (not t.after or ended.issuperset(t.after))]
 
+    def head(self) -> Ticket | None:
+        """Return the first of `queue()`, None where it is empty, without listing the others."""
+        return next((t for t in self.waiting if t not in self.running and self.is_ready(t)), None)
+
     def still_waiting(self) -> list[Ticket]:
         """Return `waiting` without those started at this instant."""
         return [ticket for ticket in self.waiting if ticket not in self.running]
@@ -170,8 +176,9 @@ class Board:
 
     def settle(self) -> None:
         """Drop from the queue what has started."""
-        if any(ticket in self.running for ticket in self.waiting):
+        if self._begun:
             self.waiting = self.still_waiting()
+            self._begun = False
 
     def _cut(self, run: Run) -> None:
         """Let a run of unknown length go on if its room is free still, else evict it for whoever comes."""

@@ -28,7 +28,7 @@ class Evicting(Policy):
         self.keeps_order = policy.keeps_order
 
     def decide(self, board: Board) -> None:
-        head = next(iter(board.queue()), None)
+        head = board.head()
         if head is not None:
             due = head.submit + self.timeout
             if due <= board.now:

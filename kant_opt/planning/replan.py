@@ -72,6 +72,7 @@ class Stable(Conservative):
         if not self._begun:
             self._begun = True
             self._keep_promises(board)
+            promise_earliest(board, board.still_waiting())
         super().decide(board)
 
     def _keep_promises(self, board: Board) -> None:

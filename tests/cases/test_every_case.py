@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 EVICTION = "evictions and moves are planned by a later part"
-PLANNING = "start times need the reservation profile and the plan of the queue"
 SOLVERS = "solvers come with the exact backends"
 
 WAITS = {
@@ -19,11 +18,6 @@ WAITS = {
     "C8": EVICTION,
     "C11": "a trace of thousands of pods: the openb benchmark measures it",
     **{f"D{i}": EVICTION for i in (1, 2, 3, 4, 7, 8, 10, 11, 12, 15, 16, 17, 19, 20, 21)},
-    **{f"E{i}": PLANNING for i in (1, 5, 7, 8, 9, 11, 14, 15, 16)},
-    "E17": EVICTION,
-    "F8": PLANNING,
-    "F10": PLANNING,
-    "F11": PLANNING,
     "G8": "an outcome lists nodes; counts per domain are not a form of it yet",
     "G10": SOLVERS,
     "G12": SOLVERS,

@@ -31,9 +31,9 @@ class DepthK(Policy):
             start_what_fits(board, self._sorted([t for t in board.arrived if board.is_ready(t)]))
             return
         board.start_due()
-        queue = board.queue()
-        blocked = start_in_order(board, queue) if not board.promises else 0
-        at = blocked
+        if not board.promises:
+            start_in_order(board)
+        queue, at = board.queue(), 0
         while at < len(queue) and len(board.promises) < self.depth:
             self._promise_or_start(board, queue[at])
             at += 1

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from kant_opt.planning.board import Board
 from kant_opt.planning.registry import POLICIES, Policy
-from kant_opt.planning.ticket import Ticket
 
 
-def start_in_order(board: Board, queue: list[Ticket]) -> int:
-    """Start tickets one after another while they fit now; return how many did."""
-    for n, ticket in enumerate(queue):
-        claim = board.space.at(ticket, board.now)
-        if claim is None:
-            return n
+def start_in_order(board: Board) -> None:
+    """Start the head of the queue while it fits now."""
+    while (head := board.head()) is not None and (claim := board.space.at(head, board.now)) is not None:
         board.start(claim)
-    return len(queue)
 
 
 @POLICIES.register("fifo")
@@ -25,4 +20,4 @@ class Fifo(Policy):
     keeps_order = True
 
     def decide(self, board: Board) -> None:
-        start_in_order(board, board.queue())
+        start_in_order(board)
