@@ -1,5 +1,6 @@
 """Space and time together: when and where each queued job starts."""
 
+import kant_opt.planning.optimal
 import kant_opt.planning.orders
 import kant_opt.planning.policies  # noqa: F401  # they fill the registries
 from kant_opt.planning.plan import plan

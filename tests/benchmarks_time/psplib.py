@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kant_opt.formulation.schedule import Activity, Goal, Resource, ScheduleProgram
+from kant_opt.schema import Job, Node, PodSet, Request
 
 
 @dataclass(frozen=True)
@@ -63,3 +64,27 @@ def best_known(folder: Path, kind: str) -> dict[str, tuple[int, int]]:
     text = (folder / "best_known" / f"{kind}lb.sm").read_text()
     rows = re.findall(r"^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s", text, re.MULTILINE)
     return {f"{kind}_{p}_{i}": (int(lower), int(upper)) for p, i, upper, lower in rows}
+
+
+def project_request(project: Project) -> Request:
+    """Return a project as a queue: an activity is a gang of one GPU per unit of demand, a resource a node of its pool.
+
+    Every resource is one node with as many GPUs as it has units, so where pods go is no question, only when.
+    """
+    names = [f"a{i + 1:03}" for i in range(len(project.durations))]
+    nodes = tuple(Node(name=f"R{r}", pools=(f"R{r}",), gpus=capacity) for r, capacity in enumerate(project.capacities))
+    jobs = []
+    for i, (duration, demand, after) in enumerate(zip(project.durations, project.demands, project.after, strict=True)):
+        podsets = tuple(
+            PodSet(name=f"R{r}", count=units, gpus=1, pools=(f"R{r}",)) for r, units in enumerate(demand) if units
+        )
+        jobs.append(
+            Job(
+                name=names[i],
+                podsets=podsets or (PodSet(count=1),),
+                walltime_s=duration,
+                after=tuple(names[k] for k in after),
+                communication="none",
+            )
+        )
+    return Request(name=project.name, nodes=nodes, jobs=tuple(jobs))
