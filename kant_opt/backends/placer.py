@@ -113,6 +113,8 @@ class Placer:
             return self._exact(gang, nodes)
         single = len(gang.open_parts) == 1
         rooms = {i: self._room(gang.parts[i], self._mask_for(gang, i, [], [], nodes)) for i in gang.open_parts}
+        if not self.quotas and any(room[0].sum() < gang.parts[i].target for i, room in rooms.items()):
+            return "no_room"  # one part has too little room even alone: nothing to search
         for depth, domain in self._candidates(gang, rooms, exact=single):
             taken = self._in_best_order(gang, rooms, nodes, depth, domain)
             if taken is not None:
