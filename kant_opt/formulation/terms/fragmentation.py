@@ -11,6 +11,7 @@ import numpy as np
 from kant_opt.formulation.program import Sense
 from kant_opt.formulation.registry import TERMS
 from kant_opt.formulation.vars import Terms, Values, Vars
+from kant_opt.view import NOT_COUNTED
 
 
 @TERMS.register("broken_nodes")
@@ -28,7 +29,8 @@ def broken_nodes(v: Vars) -> dict[str, tuple[Terms, int]]:
         if n in on_node:
             if not used[n]:
                 terms[node_used(v, n, on_node[n])] = 1
-            terms[_node_full(v, n, on_node[n])] = -1
+            if _can_fill(v, n, on_node[n]):
+                terms[_node_full(v, n, on_node[n])] = -1
     return {"broken_nodes": (terms, constant)}
 
 
@@ -90,8 +92,37 @@ def node_used(v: Vars, n: int, takes: Terms) -> int:
             most = sum(v.program.upper[i] for i in takes)
             room = int(v.free.spare[n]) // min(takes.values()) if not v.everywhere else most
             v.program.row(f"used_{n}_most", {**pods, var: -min(room, most)}, Sense.LE, 0)
+            if not v.everywhere:
+                _room_where_used(v, n, takes, var)
         v.node_used[n] = var
     return v.node_used[n]
+
+
+def _room_where_used(v: Vars, n: int, takes: Terms, used: int) -> None:
+    """Add: what pods with GPUs take of the node's GPUs and CPU <= what is free x used.
+
+    Follows from the other rows for whole values; in the LP it is what tells that nodes are needed at all.
+    """
+    needs = {"gpus": (takes, int(v.free.spare[n]))}
+    if v.cluster.cpu[n] < NOT_COUNTED:
+        needs["cpu"] = (_cpu(v, n, takes), int(v.free.cpu[n]))
+    for resource, (terms, free) in needs.items():
+        if step := gcd(*terms.values()):
+            row = {var: units // step for var, units in terms.items()}
+            v.program.row(f"used_{n}_{resource}", {**row, used: -(free // step)}, Sense.LE, 0)
+
+
+def _can_fill(v: Vars, n: int, takes: Terms) -> bool:
+    """Return whether the node's CPU could do for pods on all its free GPUs, if all asked for as little as any does."""
+    if v.everywhere or v.cluster.cpu[n] >= NOT_COUNTED:
+        return True
+    spare, free = int(v.free.spare[n]), int(v.free.cpu[n])
+    return any(cpu * spare <= free * takes[var] for var, cpu in _cpu(v, n, takes).items())
+
+
+def _cpu(v: Vars, n: int, takes: Terms) -> Terms:
+    """Return the CPU of one pod for each variable of `takes`."""
+    return {nodes[n]: part.shape.cpu for part, nodes in zip(v.parts, v.pods, strict=True) if nodes.get(n) in takes}
 
 
 def _node_full(v: Vars, n: int, takes: Terms) -> int:
