@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -135,7 +135,7 @@ def test_a_deadline_long_past_ends_all_work() -> None:
     """Two thousand gangs of two shapes and a deadline of a millisecond: nothing is tried again to explain it."""
     jobs = [Job(name=f"j{i}", podsets=(podset("x", 2, 1), podset("y", 2, 2))) for i in range(2000)]
     request = racks("|".join(["8,8,8,8"] * 100), jobs=jobs)
-    started = perf_counter()
+    started = process_time()
     outcome = place(request, limits=Limits(deadline_ms=1), prove=False)
-    assert perf_counter() - started < 1.5
+    assert process_time() - started < 1.5
     assert outcome.run.limit_hit == "deadline"
