@@ -72,6 +72,19 @@ class Deadline:
     def passed(self) -> bool:
         return self.seconds_left == 0
 
+    @property
+    def late(self) -> bool:
+        """Whether the time is over; that somebody asks to stop does not count."""
+        return self.at is not None and monotonic() >= self.at
+
+    def earlier(self, seconds: float) -> Deadline:
+        """Return the deadline that leaves so many seconds until this one, or half of what is left."""
+        found = Deadline(None, self.stop)
+        if self.at is not None:
+            left = max(0.0, self.at - monotonic())
+            found.at = self.at - min(seconds, left / 2)
+        return found
+
 
 @dataclass(frozen=True)
 class Task:

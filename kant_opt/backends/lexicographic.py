@@ -94,6 +94,8 @@ class Search:
             return
         self.possible = [gang for gang, _ in self.answer.taken if gang.open_parts]
         self.possible += [gang for gang, _ in self.answer.failed if not self._impossible(gang)]
+        self.given, self.answer.bounds = self.answer.bounds, {}
+        self.values_given = self.program.cost(best)
         self._take(best)
         for level in self.program.levels:
             task.tell(self.name, level.name, "incumbent", value_of(level, best))
@@ -222,7 +224,18 @@ class Search:
             admitted = [gang for gang in self.possible if _is_placed(gang, jobs)]
             values, seconds = self.program.cost(self.best), self.time.share(more_to_come)
             self.proof = find_proof(task.cluster, task.free, self.possible, admitted, values, task.rents, seconds)
-        return self.proof.bounds.get(level.name)
+        bounds = [b for b in (self.proof.bounds.get(level.name), self._still_given(level)) if b is not None]
+        best = min if level.sense == "max" else max
+        return best(bounds, key=lambda bound: bound.value) if bounds else None
+
+    def _still_given(self, level: Level) -> Bound | None:
+        """Return the bound that came with the answer at hand, while the values before the level are those it had."""
+        for before in self.program.levels:
+            if before is level:
+                return self.given.get(level.name)
+            if value_of(before, self.best) != self.values_given[before.name]:
+                return None
+        return None
 
     def _stronger(self, level: Level, counted: Bound | None, solved: int | None) -> Bound | None:
         """Return the stronger of two bounds: the counted one where they are equal, or where nothing was solved.

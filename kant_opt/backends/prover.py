@@ -110,7 +110,7 @@ def _by_rents(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Bound,
 
 def _by_rents_of_any_set(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Bound, None]:
     """Return the traffic bound where other sets of gangs reach the same GPUs: what the cheapest pays less the rents."""
-    priced = _prices(facts, rents, seconds)
+    priced = _prices(facts, rents, seconds, _choice(facts))
     if priced is None:
         return Bound(0, "trivial"), None
     price, rent = priced
@@ -123,18 +123,20 @@ def _weighted(facts: Facts, weights: Mapping[TermName, int], value: int, rents: 
     counted = weighted_bound(facts, weights)
     if counted.value >= value or not weights.get("traffic") or not weights.get("admitted"):
         return counted
-    priced = _prices(facts, rents, seconds)
+    priced = _prices(facts, rents, seconds, None)
     if priced is None:
         return counted
     return max(counted, weighted_bound(facts, weights, *priced, SCALE), key=lambda bound: bound.value)
 
 
-def _prices(facts: Facts, rents: Rents, seconds: float | None) -> tuple[Callable[[Gang], int], int] | None:
+def _prices(
+    facts: Facts, rents: Rents, seconds: float | None, choice: Choice | None
+) -> tuple[Callable[[Gang], int], int] | None:
     """Return what every possible gang pays and the rent of all leaves, in 1 / SCALE: any set's traffic is at least the
     sum of its prices less the rent. None where there are no rents, or several markets to find them for.
     """
     found = markets(facts.free, facts.possible, facts.traffic_weights)
-    tables = rents.of(found[0], seconds, _choice(facts)) if len(found) == 1 else None
+    tables = rents.of(found[0], seconds, choice) if len(found) == 1 else None
     if tables is None:
         return None
     paid = found[0].paid(tables)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kant_opt.backends import Answer, Proof
 from kant_opt.bounds import Bound
-from kant_opt.schema import Certificate, LevelValue, Objective
+from kant_opt.schema import Certificate, LevelValue, Objective, Outcome
 
 
 def values_of_levels(objective: Objective, terms: Mapping[str, int]) -> dict[str, int]:
@@ -36,6 +36,11 @@ def level_values(
         levels.append(_level(name, value, bounds))
     by_rents = any(level.name == "traffic" and level.bound_source == "rents" for level in levels)
     return tuple(levels), proof.certificate if by_rents else None
+
+
+def bounds_of(outcome: Outcome) -> dict[str, Bound]:
+    """Return the bounds of an outcome's levels."""
+    return {level.name: Bound(level.bound, level.bound_source) for level in outcome.levels if level.bound is not None}
 
 
 def _level(name: str, value: int, bounds: Sequence[Bound]) -> LevelValue:

@@ -22,7 +22,7 @@ from kant_opt.backends import (
 )
 from kant_opt.backends.cpsat import CpSat
 from kant_opt.backends.exact import Exact
-from kant_opt.engine.levels import level_values, values_of_levels
+from kant_opt.engine.levels import bounds_of, level_values, values_of_levels
 from kant_opt.engine.reasons import Explainer
 from kant_opt.errors import BackendUnavailable, WrongAnswer
 from kant_opt.fabric import build_fabric, check_levels
@@ -47,6 +47,8 @@ AUTO = {"batch": "search", "online": "e-binpack"}
 """Where `backend="auto"` begins: gangs known together may change places, gangs that come one by one may not."""
 THEN = Exact("cp-sat", CpSat, most=20_000, work=0.05)
 """Whom it asks where a batch is not proven optimal then: for answers in seconds, so in small programs only."""
+_AFTERWARDS = 4.0
+"""Verifying and measuring a whole answer cost about so many times what reading the cluster did before the search."""
 
 
 def place(
@@ -83,13 +85,16 @@ def place(
     fabric = build_fabric(request.fabric, request.nodes)
     check_levels(request, fabric)
     cluster = Cluster(request, fabric)
-    task = Task(cluster, Free(cluster), Quotas(cluster), compile_gangs(cluster), order, limits, deadline, on_event)
+    free, quotas, gangs = Free(cluster), Quotas(cluster), compile_gangs(cluster)
+    search_until = deadline.earlier(_AFTERWARDS * (perf_counter() - started))
+    task = Task(cluster, free, quotas, gangs, order, limits, search_until, on_event)
     answer = chosen.solve(task)
-    outcome = _judged(task, answer, chosen.name, prove=prove)
+    outcome = _judged(task, answer, chosen.name, deadline, prove=prove)
     _tell(task, outcome)
     if backend == "auto" and prove and _is_worth_more(task, outcome):
+        answer.bounds = bounds_of(outcome)
         THEN.improve(task, answer)
-        outcome = _judged(task, answer, f"{chosen.name}, {THEN.name}", prove=prove)
+        outcome = _judged(task, answer, f"{chosen.name}, {THEN.name}", deadline, prove=prove)
         _tell(task, outcome)
     run = outcome.run.model_copy(update={"seconds": round(perf_counter() - started, 4)})
     return outcome.model_copy(update={"run": run})
@@ -117,18 +122,18 @@ def _is_worth_more(task: Task, outcome: Outcome) -> bool:
     return not wishes and THEN.available()
 
 
-def _judged(task: Task, answer: Answer, backend: str, *, prove: bool) -> Outcome:
-    """Return the answer as an outcome: verified, explained, measured and bounded."""
+def _judged(task: Task, answer: Answer, backend: str, deadline: Deadline, *, prove: bool) -> Outcome:
+    """Return the answer as an outcome: verified, measured, explained and bounded, the last two as time allows."""
     cluster, fabric, request = task.cluster, task.cluster.tree.fabric, task.cluster.request
     placement = to_placement(cluster, answer)
     if broken := verify(request, placement, fabric):
         raise WrongAnswer(
             f"backend {backend!r} broke a rule: {'; '.join(str(v) for v in broken[:3])}; please report the request"
         )
-    explainer = Explainer(cluster, task.free, task.limits.search_states)
-    reasons = explainer.explain(answer)
     values = values_of_levels(request.objective, measure(request, placement, fabric))
-    proof = _proof(task, answer, explainer, values, 0 if not prove else task.deadline.seconds_left)
+    explainer = Explainer(cluster, task.free, task.limits.search_states)
+    reasons = explainer.explain(answer, deadline)
+    proof = _proof(task, answer, explainer, values, deadline, prove=prove)
     levels, certificate = level_values(values, proof, answer)
     status = _status(answer, reasons, levels)
     limit = "" if status == "OPTIMAL" else "stopped" if task.deadline.stop.asked else answer.limit_hit
@@ -190,14 +195,16 @@ def _backend(name: str) -> Backend:
     return found
 
 
-def _proof(task: Task, answer: Answer, explainer: Explainer, values: Mapping[str, int], seconds: float | None) -> Proof:
+def _proof(
+    task: Task, answer: Answer, explainer: Explainer, values: Mapping[str, int], deadline: Deadline, *, prove: bool
+) -> Proof:
     """Return the bounds of the answer's levels. Past the deadline no gang is tried alone, and they are the weaker."""
-    hurried = task.deadline.passed
     admitted = [gang for gang, _ in answer.taken]
     possible = admitted + [
-        gang for gang, why in answer.failed if why == "limit" or hurried or not explainer.impossible_alone(gang)
+        gang for gang, why in answer.failed if why == "limit" or deadline.late or not explainer.impossible_alone(gang)
     ]
-    stop = None if seconds == 0 else task.deadline.stop
+    seconds = deadline.seconds_left if prove else 0
+    stop = None if seconds == 0 or "traffic" in answer.bounds else deadline.stop
     return find_proof(task.cluster, explainer.before, possible, admitted, values, task.rents, seconds, whole=stop)
 
 

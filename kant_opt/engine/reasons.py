@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kant_opt.backends import Answer, Failure, Placer
+from kant_opt.backends import Answer, Deadline, Failure, Placer
 from kant_opt.backends.ebinpack import EBinpack
 from kant_opt.schema import CauseCount, Job, LevelFit, Reason, ReasonKind
 from kant_opt.view import NOT_COUNTED, Cluster, Free, Gang, Ints, Mask, Part, Quotas, open_nodes
@@ -32,10 +32,16 @@ class Explainer:
         """Return whether the gang is proven not to fit on the room before, all of it its own."""
         return self._alone_before(gang) in ("no_room", "quota")
 
-    def explain(self, answer: Answer) -> tuple[Reason, ...]:
-        """Return one reason per job that is not placed, in the order of the request."""
+    def explain(self, answer: Answer, deadline: Deadline | None = None) -> tuple[Reason, ...]:
+        """Return one reason per job that is not placed, in the order of the request.
+
+        Past the deadline a reason says no more than that. Explaining a gang costs a few passes over the nodes.
+        """
         found: dict[str, Reason] = {}
         for gang, failure in answer.failed:
+            if deadline is not None and deadline.late:
+                found |= {job.name: _late(job, failure) for job in gang.jobs}
+                continue
             kind, free = self._kind(gang, failure, placed_others=bool(answer.taken))
             for job in gang.jobs:
                 found[job.name] = self._reason(gang, job, kind, free)
@@ -261,6 +267,16 @@ class Explainer:
             "outbid": "room went to jobs before it in this request",
         }.get(kind, "it does not fit")
         return f"{why}; short of {short}" + (f" (nodes: {told})" if told else "")
+
+
+def _late(job: Job, failure: Failure) -> Reason:
+    what = "was not looked at" if failure == "limit" else "is not placed"
+    return Reason(
+        job=job.name,
+        kind="not_found",
+        short="time",
+        sentence=f"job {job.name!r} {what}; the deadline left no time to find out why: raise deadline_ms",
+    )
 
 
 def _most(part: Part, room: list[Ints]) -> int:
