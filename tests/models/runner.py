@@ -29,12 +29,12 @@ def optimum(request: Request, folder: Path, form: Form = "per_node") -> dict[str
         # No term is below 0: a level to be small that is 0 already, with those before at their optimum, needs no run.
         if not solution or solution[goal] or name.startswith(("admitted", "weighted")):
             text = to_mzn(request, fabric, form=form, goal=goal, kept=values)
-            solution = _solve(text, folder / f"{form}-{goal}.mzn")["value"]
+            solution = solve(text, folder / f"{form}-{goal}.mzn")["value"]
         values.append(solution[goal])
     return dict(zip(names, values, strict=True))
 
 
-def _solve(text: str, path: Path) -> dict[str, list[int]]:
+def solve(text: str, path: Path) -> dict[str, list[int]]:
     """Return the best solution. Fails unless the engine says that there is none better."""
     path.write_text(text, encoding="utf-8")
     command = [MINIZINC or "minizinc", "--solver", "gecode", "--output-mode", "json", str(path)]

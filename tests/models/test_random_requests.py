@@ -11,7 +11,7 @@ from kant_opt import place
 from kant_opt.errors import InputError
 from kant_opt.fabric import build_fabric
 from kant_opt.formulation.minizinc import to_dzn
-from kant_opt.schema import Request
+from kant_opt.schema import Objective, Request
 from kant_opt.testing.strategies import requests
 
 from .runner import needs_minizinc, optimum
@@ -75,3 +75,14 @@ def test_a_few_requests_in_classes(request: Request, tmp_path: Path) -> None:
 @given(request=requests(max_nodes=6, without=PER_NODE_ONLY))
 def test_many_requests_in_classes(request: Request, tmp_path: Path) -> None:
     check_classes(request, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@drawn(60)
+@given(request=requests())
+def test_many_weighted_sums(request: Request, tmp_path: Path) -> None:
+    """A GPU is worth 1000, so that some crossings and broken nodes are worth less than a gang and some more."""
+    weights = Objective(weights={"admitted": 1, "traffic": 700, "broken_nodes": 1300, "broken_leaves": 400})
+    request = request.model_copy(update={"objective": weights})
+    assert optimum(request, tmp_path) == proven(request)

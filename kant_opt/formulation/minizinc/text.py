@@ -31,7 +31,7 @@ def to_mzn(
     request: Request, fabric: Fabric, *, form: Form = "per_node", goal: int = 0, kept: Sequence[int] = ()
 ) -> str:
     """Return twin and data as one MiniZinc text that includes no other file; raises as `to_dzn`."""
-    twin, rules = ((models_folder() / f"{name}.mzn").read_text(encoding="utf-8") for name in (form, "rules"))
+    twin, rules = ((_models_folder() / f"{name}.mzn").read_text(encoding="utf-8") for name in (form, "rules"))
     data = to_dzn(request, fabric, form=form, goal=goal, kept=kept)
     return f"{twin.replace(_INCLUDE, rules)}\n% {'-' * 64} data\n{data}"
 
@@ -59,7 +59,7 @@ def to_dzn(
     )
 
 
-def models_folder() -> Path:
+def _models_folder() -> Path:
     """Return where the twins lie: inside an installed package, beside it in a checkout."""
     package = Path(str(files("kant_opt")))
     installed = package / "_data" / "models"
