@@ -38,15 +38,25 @@ def _bound(request: Request) -> set[str]:
 def _key(cluster: Cluster, gang: Gang, part: Part) -> Hashable | None:
     """Return what jobs alike have in common, None where a rule or a cost tells the job's pods from those of others.
 
-    A single pod lies in one domain of every level, so levels mean nothing to it. Several pods are alike only where
-    nothing speaks of levels: then it does not matter which pods are one job's.
+    A single pod lies in one domain of every level, so levels mean nothing to it, nor do they to pods that one node has
+    to hold. Other jobs of several pods are alike only where nothing speaks of levels: then it does not matter which
+    pods are one job's.
     """
     job = part.job
     if len(gang.parts) > 1 or part.least != part.target or job.together or job.apart or job.exclusive_level:
         return None
-    if part.target > 1 and not _is_loose(cluster, part):
+    if any(part.target % size for _, size in part.slices):
         return None
-    return part.shape, part.eligible.tobytes(), part.podset.pools, part.target, job.priority, job.queue
+    one = part.target == 1 or on_one_node(cluster, part)
+    if not one and not _is_loose(cluster, part):
+        return None
+    return part.shape, part.eligible.tobytes(), part.podset.pools, part.target, one, job.priority, job.queue
+
+
+def on_one_node(cluster: Cluster, part: Part) -> bool:
+    """Return whether one node has to hold all new pods of a part that no spread would part."""
+    depth = cluster.tree.node_depth
+    return part.required == depth and part.least == part.target and not part.living and not part.spread
 
 
 def _is_loose(cluster: Cluster, part: Part) -> bool:

@@ -8,18 +8,19 @@ stay by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kant_opt.formulation.alike import Demand, demands, each_alone
 from kant_opt.formulation.arcs import Arcs
+from kant_opt.formulation.bundles import Bundle, bundle_size, is_alone
 from kant_opt.formulation.filling import Filling
 from kant_opt.formulation.patterns import Patterns
 from kant_opt.formulation.slots import Slots
 from kant_opt.formulation.stock import stock_of
-from kant_opt.view import Cluster, Free, Gang, Ints, Mask, Part, Quotas, Shape
+from kant_opt.view import Cluster, Free, Gang, Ints, Mask, Part, Quotas
 
 FILLINGS = (Slots, Patterns, Arcs)
 """In order of preference where several need equally many variables."""
@@ -27,10 +28,10 @@ FILLINGS = (Slots, Patterns, Arcs)
 
 @dataclass(frozen=True, eq=False)
 class NodeClass:
-    """Nodes alike, the first of which stands for all; `shapes` of the pods that may come there."""
+    """Nodes alike, the first of which stands for all, and what may come there."""
 
     nodes: tuple[int, ...]
-    shapes: tuple[Shape, ...]
+    bundles: tuple[Bundle, ...]
     filling: Filling
 
 
@@ -39,6 +40,8 @@ class Fold:
     """What is counted together: parts of jobs alike, nodes of classes. Nodes of no class stay by themselves."""
 
     demands: list[Demand]
+    bundles: list[int]
+    """Per demand what its pods on a node are a multiple of."""
     classes: list[NodeClass] = field(default_factory=list)
     alone: dict[str, int] = field(default_factory=dict)
     """Why nodes stay by themselves though others are like them -> how many."""
@@ -61,7 +64,8 @@ class Fold:
 
 def unfolded(gangs: Sequence[Gang], *, also_empty: bool = False) -> Fold:
     """Return the fold that folds nothing; its variables are not counted."""
-    return Fold(each_alone(gangs, also_empty=also_empty))
+    parts = each_alone(gangs, also_empty=also_empty)
+    return Fold(parts, [1] * len(parts))
 
 
 def fold(
@@ -77,33 +81,38 @@ def fold(
     With `always` nodes alike are folded also where that takes more variables: for testing.
     """
     found = demands(cluster, gangs)
-    rooms = [free.slots(parts[0].shape, parts[0].eligible) for parts in found]
+    running = {alloc.job for alloc in cluster.request.allocations}
+    sizes = {id(g.parts[i]): bundle_size(free, g, i, running) for g in gangs for i in g.open_parts}
+    bundles = [max(1, sizes[id(parts[0])]) for parts in found]
+    rooms = [free.slots(parts[0].shape, parts[0].eligible) // size for parts, size in zip(found, bundles, strict=True)]
     objective = cluster.request.objective
     fragments = any(term in (objective.weights or objective.order) for term in ("broken_nodes", "broken_leaves"))
     here = np.zeros(len(cluster.nodes), dtype=bool)
     for room in rooms:
         here |= room > 0
-    alone = {why: mask & here for why, mask in _alone(cluster, free, gangs).items()}
+    alone = {why: mask & here for why, mask in _alone(cluster, free, gangs, sizes).items()}
     closed = np.logical_or.reduce([~here, *alone.values()])
     marks = 2 * (free.spare > 0) if fragments else np.zeros(len(here), dtype=np.int64)
     classes, saved = [], 0
     groups = _groups(cluster, [parts[0] for parts in found], np.flatnonzero(~closed))
     for nodes, coming in zip(groups, _coming(groups, rooms, len(here)), strict=True):
-        wanted: dict[Shape, int] = {}
+        wanted: dict[Bundle, int] = {}
         for k, _ in coming:
-            shape, most = found[k][0].shape, sum(part.target for part in found[k])
-            wanted[shape] = wanted.get(shape, 0) + most
+            bundle, most = Bundle(found[k][0].shape, bundles[k]), sum(part.target for part in found[k])
+            wanted[bundle] = wanted.get(bundle, 0) + most // bundle.pods
         stock = stock_of(free, tuple(wanted), tuple(wanted.values()), nodes, fragments=fragments)
         suitable = [filling(stock) for filling in fillings if filling.suits(stock)]
         if suitable:
             best = min(suitable, key=lambda filling: filling.variables)
-            less = sum(number for _, number in coming) + int(marks[nodes].sum()) - len(coming) - best.variables
+            own = sum(2 if bundles[k] > 1 else 1 for k, _ in coming) + best.variables
+            less = sum(number for _, number in coming) + int(marks[nodes].sum()) - own
             if less >= 0 or always:
                 classes.append(NodeClass(tuple(nodes.tolist()), tuple(wanted), best))
                 saved += less
     variables = [int((room > 0).sum()) for room in rooms]
     return Fold(
         demands=found,
+        bundles=bundles,
         classes=classes,
         alone={why: int(mask.sum()) for why, mask in alone.items() if mask.any()},
         variables=sum(variables) + int(marks[here].sum()) - saved,
@@ -143,55 +152,52 @@ def _coming(groups: Sequence[Ints], rooms: Sequence[Ints], num_nodes: int) -> li
 # -- what speaks of single nodes or GPUs -------------------------------------------------------------
 
 
-def _alone(cluster: Cluster, free: Free, gangs: Sequence[Gang]) -> dict[str, Mask]:
-    """Return why nodes stay by themselves -> which."""
+def _alone(cluster: Cluster, free: Free, gangs: Sequence[Gang], sizes: Mapping[int, int]) -> dict[str, Mask]:
+    """Return why nodes stay by themselves -> which. `sizes` are those of bundles by id of the part."""
     found: dict[str, Mask] = {}
-    for why, mask in _named_nodes(cluster, free, gangs):
+    for why, mask in _named_nodes(cluster, free, gangs, sizes):
         found[why] = found[why] | mask if why in found else mask
     return found
 
 
-def _named_nodes(cluster: Cluster, free: Free, gangs: Sequence[Gang]) -> Iterator[tuple[str, Mask]]:
+def _named_nodes(
+    cluster: Cluster, free: Free, gangs: Sequence[Gang], sizes: Mapping[int, int]
+) -> Iterator[tuple[str, Mask]]:
     depth = cluster.tree.node_depth
-    open_parts = [gang.parts[i] for gang in gangs for i in gang.open_parts]
-    for part in open_parts:
-        if part.shape.has_share:
-            yield "shares of GPUs", _room(free, part)
-        if part.target + sum(part.living.values()) > 1 and _rules_nodes(free, part, depth):
-            yield "a rule of a podset on level 'node'", _room(free, part)
-    running = {alloc.job for alloc in cluster.request.allocations}
     for gang in gangs:
-        several = [
-            parts
-            for level, parts in gang.scopes
-            if level == depth and sum(2 * (gang.parts[i].job.name in running) + gang.parts[i].target for i in parts) > 1
-        ]
-        several += [parts for level, sets in gang.apart if level == depth for parts in sets]
-        for i in sorted({i for parts in several for i in parts}):
-            yield "podsets together or apart on level 'node'", _room(free, gang.parts[i])
-    level = cluster.tree.level(depth)
-    jobs = {name for g in cluster.request.groups if g.together_level == level for name in g.jobs}
-    for job in cluster.request.jobs:
+        sets = [parts for level, parts in gang.scopes if level == depth]
+        sets = [parts for parts in sets if not any(is_alone(gang, parts, i) for i in parts)]
+        sets += [parts for level, several in gang.apart if level == depth for parts in several]
+        for i in gang.open_parts:
+            part = gang.parts[i]
+            if part.shape.has_share:
+                yield "shares of GPUs", _room(free, part)
+            if not sizes[id(part)]:
+                yield "a rule of a podset on level 'node'", _room(free, part)
+            if any(i in parts for parts in sets):
+                yield "podsets together or apart on level 'node'", _room(free, part)
+    yield from _jobs_at_odds(cluster, free, gangs)
+
+
+def _jobs_at_odds(cluster: Cluster, free: Free, gangs: Sequence[Gang]) -> Iterator[tuple[str, Mask]]:
+    """Yield where jobs live or may come that mind other jobs on single nodes; the others may be counted elsewhere."""
+    request, why = cluster.request, "jobs together, apart or exclusive on level 'node'"
+    level = cluster.tree.level(cluster.tree.node_depth)
+    jobs = {name for group in request.groups if group.together_level == level for name in group.jobs}
+    for job in request.jobs:
         if job.exclusive_level == level or any(rule.level == level and rule.jobs for rule in job.apart):
             jobs.add(job.name)
-    jobs |= {alloc.job for alloc in cluster.request.allocations if alloc.exclusive_level == level}
-    for part in open_parts:
-        if part.job.name in jobs:
-            yield "jobs together, apart or exclusive on level 'node'", _room(free, part)
+    jobs |= {alloc.job for alloc in request.allocations if alloc.exclusive_level == level}
+    for gang in gangs:
+        for i in gang.open_parts:
+            if gang.parts[i].job.name in jobs:
+                yield why, _room(free, gang.parts[i])
     lives = np.zeros(len(cluster.nodes), dtype=bool)
-    for alloc in cluster.request.allocations:
+    for alloc in request.allocations:
         if alloc.job in jobs:
             lives[[cluster.tree.index[hold.node] for hold in alloc.holds if hold.pods]] = True
     if lives.any():
-        yield "jobs together, apart or exclusive on level 'node'", lives
-
-
-def _rules_nodes(free: Free, part: Part, depth: int) -> bool:
-    """Return whether a rule of the part says more of a single node than that it has room."""
-    if part.required == depth or any(level == depth and size > 1 for level, size in part.slices):
-        return True
-    fits = min(part.target, int(free.slots(part.shape, part.eligible).max(initial=0)))
-    return any(level == depth and (part.living or fits > most) for level, most in part.spread)
+        yield why, lives
 
 
 def _room(free: Free, part: Part) -> Mask:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kant_opt.view import NOT_COUNTED, Free, Ints, Shape
+from kant_opt.formulation.bundles import Bundle
+from kant_opt.view import NOT_COUNTED, Free, Ints
 
 Vector = tuple[int, ...]
 
@@ -29,7 +30,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Stock:
-    """Shapes of pods and kinds of nodes. A load of pods fits on a node iff it fits in every resource.
+    """Shapes of pods (or bundles of them) and kinds of nodes. A load fits on a node iff it fits in every resource.
 
     Resources that no load can exhaust are left out, as are those in which a load fits wherever it fits in another one;
     what is left is divided by the common divisor of the needs. Where fragmentation counts, GPUs come first and stay.
@@ -63,32 +64,34 @@ class _Column(NamedTuple):
     kept: bool
 
 
-def stock_of(free: Free, shapes: Sequence[Shape], most: Sequence[int], nodes: Ints, *, fragments: bool) -> Stock:
+def stock_of(free: Free, shapes: Sequence[Bundle], most: Sequence[int], nodes: Ints, *, fragments: bool) -> Stock:
     """Return the stock of `nodes` for pods with whole GPUs or none. Costs one pass over the nodes."""
     cluster = free.cluster
-    fragments = fragments and any(shape.gpus for shape in shapes)
+    fragments = fragments and any(bundle.shape.gpus for bundle in shapes)
     whole, spare, unit = free.whole[nodes], free.spare[nodes], cluster.unit[nodes]
     full_at = np.where(fragments & (spare == whole * unit), whole, 0)
     idle = fragments & (spare == free.capacity[nodes]) & (spare > 0)
     table = np.column_stack([whole, free.cpu[nodes], free.memory[nodes], free.pods[nodes], full_at, idle])
     rows, kind_of = np.unique(table, axis=0, return_inverse=True)
-    columns = _columns(shapes, most, rows[:, :4].tolist(), fragments=fragments)
+    columns = _columns([bundle.needs for bundle in shapes], most, rows[:, :4].tolist(), fragments=fragments)
     kinds: dict[tuple[Vector, int, bool], list[int]] = {}
     for i, (at, is_idle) in enumerate(rows[:, 4:].tolist()):
         room = tuple(column.rooms[i] for column in columns)
         kinds.setdefault((room, at, bool(is_idle)), []).extend(nodes[kind_of.reshape(-1) == i].tolist())
     return Stock(
         needs=tuple(tuple(column.needs[s] for column in columns) for s in range(len(shapes))),
-        gpus=tuple(shape.gpus for shape in shapes),
+        gpus=tuple(bundle.needs[0] for bundle in shapes),
         most=tuple(most),
         kinds=tuple(Kind(tuple(sorted(members)), *key) for key, members in kinds.items()),
         fragments=fragments,
     )
 
 
-def _columns(shapes: Sequence[Shape], most: Sequence[int], rooms: list[list[int]], *, fragments: bool) -> list[_Column]:
+def _columns(
+    bundles: Sequence[Vector], most: Sequence[int], rooms: list[list[int]], *, fragments: bool
+) -> list[_Column]:
     found: dict[Vector, _Column] = {}
-    for r, needs in enumerate(zip(*((s.gpus, s.cpu, s.memory, 1) for s in shapes), strict=True)):
+    for r, needs in enumerate(zip(*bundles, strict=True)):
         step, limit = gcd(*needs), sum(m * need for m, need in zip(most, needs, strict=True))
         kept = fragments and r == 0
         room = [min(row[r], limit) for row in rooms]

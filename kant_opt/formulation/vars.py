@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kant_opt.formulation.alike import Demand
+from kant_opt.formulation.alike import Demand, on_one_node
 from kant_opt.formulation.classes import Fold, NodeClass
 from kant_opt.formulation.program import Program, Sense
 from kant_opt.schema import Job
@@ -39,7 +39,9 @@ class Vars:
         self.cluster, self.free, self.tree, self.gangs = cluster, free, cluster.tree, gangs
         self.everywhere = everywhere
         self.demands: list[Demand] = fold.demands
-        self.parts: list[Part] = [_counted(parts) for parts in fold.demands]
+        self.parts: list[Part] = [_counted(parts, self.tree.node_depth) for parts in fold.demands]
+        self.bundles = fold.bundles
+        """Per part what its pods on a node are a multiple of."""
         self.jobs: dict[str, Job] = {part.job.name: part.job for part in self.parts}
         self.parts_of: dict[str, tuple[int, ...]] = {
             name: tuple(k for k, part in enumerate(self.parts) if part.job.name == name) for name in self.jobs
@@ -80,8 +82,9 @@ class Vars:
             if self.everywhere:
                 self.pods.append({n: self.program.var(f"pods_{k}_{n}", 0, self.most(k)) for n in self._all_nodes()})
                 continue
+            bundles = self.free.slots(part.shape, part.eligible) // self.bundles[k]
             room = np.zeros(len(first), dtype=np.int64)
-            np.add.at(room, first, np.minimum(self.free.slots(part.shape, part.eligible), self.most(k)))
+            np.add.at(room, first, np.minimum(bundles * self.bundles[k], self.most(k)))
             room = np.minimum(room, self.most(k))
             nodes = np.flatnonzero(room)
             self.pods.append(
@@ -130,11 +133,12 @@ class Vars:
         return max(part.target, part.podset.count + 1) if self.everywhere else part.target * copies
 
     def is_single(self, job: str) -> bool:
-        """Return whether levels mean nothing to the job: one pod, none that runs, or jobs alike that are counted."""
-        ks = self.parts_of[job]
+        """Return whether levels mean nothing to the job: its pods are on one node, or jobs alike are counted."""
         if self.everywhere or self.living(job):
             return False
-        return sum(self.parts[k].target for k in ks) <= 1 or any(len(self.demands[k]) > 1 for k in ks)
+        ks = self.parts_of[job]
+        whole = len(ks) == 1 and on_one_node(self.cluster, self.demands[ks[0]][0])
+        return whole or sum(self.parts[k].target for k in ks) <= 1 or any(len(self.demands[k]) > 1 for k in ks)
 
     def gpus(self, node: int) -> range:
         """Return the GPU indices of a node, healthy or not."""
@@ -232,6 +236,10 @@ class Vars:
         return range(len(self.cluster.nodes))
 
 
-def _counted(parts: Demand) -> Part:
-    """Return the part that stands for a demand; to jobs alike levels mean nothing."""
-    return parts[0] if len(parts) == 1 else replace(parts[0], required=0, preferred=0, slices=(), spread=())
+def _counted(parts: Demand, node_depth: int) -> Part:
+    """Return the part that stands for a demand; to jobs alike levels mean nothing, but what is on one node stays so."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    slices = ((node_depth, first.target),) if first.required == node_depth and first.target > 1 else ()
+    return replace(first, required=0, preferred=0, slices=slices, spread=())

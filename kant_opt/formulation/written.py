@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import kant_opt.formulation.constraints
 import kant_opt.formulation.terms  # noqa: F401  # both register what they hold
 from kant_opt.errors import InputError
+from kant_opt.formulation.bundles import Bundle
 from kant_opt.formulation.classes import Fold
 from kant_opt.formulation.registry import CONSTRAINTS, TERMS
 from kant_opt.formulation.vars import Vars
@@ -91,8 +92,9 @@ class Written:
                 first = v.first_of.get(node, node)
                 values[v.pods[k][first]] += here.count
                 if first in loads:
-                    shapes = v.classes[first].shapes
-                    loads[first].setdefault(node, [0] * len(shapes))[shapes.index(shape)] += here.count
+                    bundles, size = v.classes[first].bundles, v.bundles[k]
+                    load = loads[first].setdefault(node, [0] * len(bundles))
+                    load[bundles.index(Bundle(shape, size))] += here.count // size
                     continue
                 for indices in gpus:
                     for g in indices:
@@ -167,20 +169,20 @@ class Written:
     def _of_class(
         self, first: int, coming: Sequence[tuple[int, int]], values: Sequence[int]
     ) -> Iterator[tuple[int, Pods]]:
-        """Yield (demand, pods) on the nodes of a class: those of one shape are dealt out in the order of demands."""
+        """Yield (demand, pods) on the nodes of a class: bundles alike are dealt out in the order of demands."""
         v = self.vars
         nodes = v.classes[first]
-        wanted: list[list[tuple[Part, int]]] = [[] for _ in nodes.shapes]
+        wanted: list[list[tuple[Part, int]]] = [[] for _ in nodes.bundles]
         index: dict[int, int] = {}
         for k, var in coming:
-            part = v.demands[k][0]
+            part, size = v.demands[k][0], v.bundles[k]
             index[id(part)] = k
-            wanted[nodes.shapes.index(part.shape)].append((part, values[var]))
+            wanted[nodes.bundles.index(Bundle(part.shape, size))].append((part, values[var] // size))
         loads = nodes.filling.fill(values, [sum(count for _, count in parts) for parts in wanted])
-        for s, parts in enumerate(wanted):
+        for s, (bundle, parts) in enumerate(zip(nodes.bundles, wanted, strict=True)):
             room = [(n, load[s], ()) for n, load in sorted(loads.items()) if load[s]]
             for pods in _shared_out(parts, room):
-                yield index[id(pods.part)], pods
+                yield index[id(pods.part)], replace(pods, count=pods.count * bundle.pods)
 
 
 def _dealt(parts: Sequence[Part], pods: Iterable[Pods]) -> Iterator[Pods]:

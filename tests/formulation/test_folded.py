@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kant_opt.fabric import build_fabric
 from kant_opt.formulation.alike import demands
 from kant_opt.formulation.arcs import Arcs
+from kant_opt.formulation.bundles import Bundle
 from kant_opt.formulation.classes import FILLINGS, Fold, fold
 from kant_opt.formulation.filling import Filling
 from kant_opt.formulation.patterns import Patterns
@@ -195,7 +196,7 @@ def test_fillings_give_back_what_they_were_given(made: type[Filling], sizes: lis
 
 def stock(request: Request, *, fragments: bool = False) -> Stock:
     cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
-    shapes = {shape_of(p): p.count for job in request.jobs for p in job.podsets}
+    shapes = {Bundle(shape_of(p)): p.count for job in request.jobs for p in job.podsets}
     nodes = np.arange(len(cluster.nodes))
     return stock_of(Free(cluster), tuple(shapes), tuple(shapes.values()), nodes, fragments=fragments)
 
@@ -267,10 +268,31 @@ CASES = [
     ),
     Case(
         "one-node-for-all",
-        racks(WIDE, jobs=[gang("a", 2, 1, required_level="node")]),
+        racks(WIDE, jobs=[gang("a", 2, 1, required_level="node"), gang("b", 6, 1)]),
+        2,
+        "slots",
+        "its two pods on one node are a pod of two GPUs",
+    ),
+    Case(
+        "slices-of-nodes",
+        racks(WIDE, jobs=[gang("a", 16, 1, slices=({"level": "node", "size": 4},)), gang("b", 6, 1)]),
+        2,
+        "slots",
+        "four pods on one node are a pod of four GPUs",
+    ),
+    Case(
+        "one-node-for-some",
+        racks(WIDE, jobs=[gang("a", 4, 1, required_level="node", min_count=2)]),
         0,
         "8 by themselves: a rule of a podset on level 'node'",
-        "its pods have to meet on one node",
+        "two, three or four pods on one node, nobody knows before",
+    ),
+    Case(
+        "spread-over-nodes",
+        racks(WIDE, jobs=[gang("a", 4, 1, spread=({"level": "node", "max_per_domain": 2},))]),
+        0,
+        "8 by themselves: a rule of a podset on level 'node'",
+        "whose pods lie on a node matters",
     ),
     Case(
         "one-pod-knows-no-levels",
@@ -334,6 +356,10 @@ def names(request: Request) -> list[list[str]]:
         ([gang("a", 1), gang("b", 1), gang("c", 1)], True, "single pods of one shape"),
         ([gang("a", 1), gang("b", 1, required_level="rack")], True, "a single pod is in one rack anyway"),
         ([gang("a", 1), gang("b", 1, 2)], False, "shapes differ"),
+        ([gang("a", 2, required_level="node"), gang("b", 2, required_level="node")], True, "two pods on one node"),
+        ([gang("a", 2, required_level="node"), gang("b", 2, communication="none")], False, "one may lie apart"),
+        ([gang("a", 2, finished=1, slices=({"level": "rack", "size": 2},)), gang("b", 1)], False,
+         "a single pod is no slice of two, it cannot be placed"),
         ([gang("a", 1), gang("b", 1, priority=1)], False, "classes differ"),
         ([gang("a", 1), gang("b", 1, not_nodes=("r1n1",))], False, "one has fewer nodes"),
         ([gang("a", 2), gang("b", 2)], False, "which pods are whose decides what crosses racks"),

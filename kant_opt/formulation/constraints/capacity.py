@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import gcd
 
-from kant_opt.formulation.classes import NodeClass
+from kant_opt.formulation.bundles import Bundle
 from kant_opt.formulation.program import Sense
 from kant_opt.formulation.registry import CONSTRAINTS
-from kant_opt.formulation.vars import Terms, Vars
-from kant_opt.view import NOT_COUNTED, Shape
+from kant_opt.formulation.vars import Terms, Values, Vars
+from kant_opt.view import NOT_COUNTED
 
 
 @CONSTRAINTS.register("capacity")
@@ -21,7 +22,7 @@ def capacity(v: Vars) -> None:
     shared = set(v.shared_nodes)
     for n, here in v.on_node().items():
         if n in v.classes:
-            v.classes[n].filling.write(v.program, str(n), _by_shape(v, v.classes[n], here))
+            v.classes[n].filling.write(v.program, str(n), _by_shape(v, n, here))
             continue
         shapes = [(v.parts[k].shape, var) for k, var in here]
         if cluster.cpu[n] < NOT_COUNTED:
@@ -37,11 +38,21 @@ def capacity(v: Vars) -> None:
             _within(v, f"gpus_{n}", whole, int(free.whole[n]))
 
 
-def _by_shape(v: Vars, nodes: NodeClass, here: list[tuple[int, int]]) -> list[Terms]:
-    found: dict[Shape, Terms] = {shape: {} for shape in nodes.shapes}
+def _by_shape(v: Vars, n: int, here: list[tuple[int, int]]) -> list[Terms]:
+    """Return the bundles of each shape that come to the class of node n, as sums."""
+    found: dict[Bundle, Terms] = {bundle: {} for bundle in v.classes[n].bundles}
     for k, var in here:
-        found[v.parts[k].shape][var] = 1
+        bundle = Bundle(v.parts[k].shape, v.bundles[k])
+        if bundle.pods > 1:
+            pods, size = var, bundle.pods
+            var = v.derived(f"bundles_{k}_{n}", v.program.upper[pods] // size, partial(_whole, pods, size))
+            v.program.row(f"bundles_{k}_{n}", {pods: 1, var: -size}, Sense.EQ, 0)
+        found[bundle][var] = 1
     return list(found.values())
+
+
+def _whole(pods: int, size: int, values: Values) -> int:
+    return values[pods] // size
 
 
 def _shared_gpus(v: Vars, n: int, here: list[tuple[int, int]], whole: Terms) -> None:
