@@ -24,7 +24,7 @@ class LevelValue(Frozen):
     sense: Literal["max", "min"]
     value: int
     bound: int | None
-    """No answer is better than this; None: nothing proven."""
+    """No answer with the same values on the levels before is better than this; None: nothing proven."""
     bound_source: str = ""
 
     @property

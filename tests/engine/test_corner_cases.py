@@ -138,4 +138,5 @@ def test_a_deadline_long_past_ends_all_work() -> None:
     started = process_time()
     outcome = place(request, limits=Limits(deadline_ms=1), prove=False)
     assert process_time() - started < 1.5
+    assert all("no time to find out why" in reason.sentence for reason in outcome.reasons)
     assert outcome.run.limit_hit == "deadline"

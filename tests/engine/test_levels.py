@@ -9,13 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kant_opt.backends import BACKENDS, Deadline, Task
+from kant_opt.backends.exact import Exact
 from kant_opt.backends.lp import maximise
+from kant_opt.bounds import Bound
 from kant_opt.engine import place
 from kant_opt.errors import InputError
+from kant_opt.fabric import build_fabric
 from kant_opt.schema import Objective, Request
 from kant_opt.testing.brute_force import brute_force
 from kant_opt.testing.builders import gang, racks
 from kant_opt.testing.strategies import requests
+from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
 CALM = settings(
     deadline=None,
@@ -33,6 +38,10 @@ class Case:
     bound: int
     source: str
     why: str
+
+
+# 4 + 3 and 4: 11 of 12 GPUs, so that one node is broken whatever else is placed; counting sees none.
+UNEVEN = racks("7|5", jobs=[gang(name, 1, gpus) for name, gpus in zip("abcd", (4, 4, 3, 3), strict=True)])
 
 
 def weighted(nodes: str, sizes: dict[str, int], **weights: int) -> Request:
@@ -129,3 +138,36 @@ def test_rents_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.certificate is not None
     assert outcome.certificate.bound == 1
     assert len(asked) == 1
+
+
+def test_auto_asks_a_solver_only_where_the_search_leaves_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a process was started")
+
+    proven = racks("1,1|1,1", jobs=[gang("a", 2), gang("b", 2)])
+    evenly = racks("1,1,1|1,1,1", jobs=[gang("a", 4, preferred_level="rack", balance=True)])
+    with monkeypatch.context() as patched:
+        patched.setattr("kant_opt.backends.worker.Popen", refuse)
+        for name, request in (("proven", proven), ("a wish that no level counts", evenly)):
+            assert place(request).run.backend == "search", name
+        assert place(UNEVEN, prove=False).run.backend == "search"
+        assert place(UNEVEN, order="online").run.backend == "e-binpack"
+    outcome = place(UNEVEN)
+    assert (outcome.status, outcome.run.backend) == ("OPTIMAL", "search, cp-sat")
+    assert outcome.levels[0].value == 11_000
+
+
+def test_a_bound_that_is_known_counts_while_the_values_before_it_stay() -> None:
+    """The greedy admits the three, the solver both twos. What was known of traffic beside the three is void then."""
+    request = racks("1,1,1,1", jobs=[gang("three", 3), gang("two", 2), gang("deux", 2)])
+    cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
+    task = Task(
+        cluster, Free(cluster), Quotas(cluster), compile_gangs(cluster), "batch", request.limits, Deadline(None)
+    )
+    answer = BACKENDS["e-binpack"].solve(task)
+    answer.bounds = {"admitted[0]": Bound(5_000, "told"), "traffic": Bound(99, "told")}
+    exact = BACKENDS["cp-sat"]
+    assert isinstance(exact, Exact)
+    exact.improve(task, answer)
+    assert answer.bounds["admitted[0]"].value == 4_000
+    assert answer.bounds["traffic"].source != "told"
