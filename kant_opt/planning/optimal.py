@@ -17,8 +17,9 @@ from kant_opt.planning.ticket import Ticket
 class Optimal(Policy):
     """Plans everything that waits whenever something new arrives or room comes free early; then keeps its promises."""
 
-    def __init__(self, name: str, goals: Goals) -> None:
-        self.name, self.goals = name, goals
+    def __init__(self, name: str, goals: Goals, *, keeps_head: bool = True) -> None:
+        """Without `keeps_head` the head of the queue may start later than under EASY, if that serves the goals."""
+        self.name, self.goals, self.keeps_head = name, goals, keeps_head
         self._seen: set[Ticket] = set()
 
     def decide(self, board: Board) -> None:
@@ -27,7 +28,7 @@ class Optimal(Policy):
             self._seen.update(waiting)
             for ticket in waiting:
                 board.withdraw(ticket)
-            search = PlanSearch(board, self.goals)
+            search = PlanSearch(board, self.goals, keeps_head=self.keeps_head)
             for claim in search.best():
                 board.promise(claim)
             self.levels, self.notes, self.limit_hit = search.levels, tuple(search.notes), search.limit_hit
@@ -37,3 +38,4 @@ class Optimal(Policy):
 POLICIES.add("optimal", lambda: Optimal("optimal", waits))
 POLICIES.add("optimal-makespan", lambda: Optimal("optimal-makespan", makespan))
 POLICIES.add("optimal-slowdown", lambda: Optimal("optimal-slowdown", bounded_slowdown))
+POLICIES.add("optimal-batch", lambda: Optimal("optimal-batch", makespan, keeps_head=False))

@@ -41,7 +41,7 @@ class _Plan:
 class PlanSearch:
     """One planning of the queue as it is at `board.now`."""
 
-    def __init__(self, board: Board, goals: Goals) -> None:
+    def __init__(self, board: Board, goals: Goals, *, keeps_head: bool = True) -> None:
         self.board, self.goals = board, goals
         self.queue = board.still_waiting()
         self.trial = Trial(board.space)
@@ -54,8 +54,8 @@ class PlanSearch:
         """Those of which no end is known: they are laid last."""
         easy = played(board, self.trial, self.tickets, "easy")
         self.trial.undo(self.fixed)
-        self.latest = {claim.ticket: claim.start for claim in easy if claim.ticket is self.queue[0]}
-        """The head of the queue with its start under EASY."""
+        self.latest = {c.ticket: c.start for c in easy if keeps_head and c.ticket is self.queue[0]}
+        """The head of the queue with its start under EASY, where it is to be kept."""
         self.whole = queue_program(board, self.tickets, goals, ends_of(board), self.latest)
         self.plans: list[_Plan] = []
         self.levels: tuple[LevelValue, ...] = ()

@@ -56,14 +56,23 @@ def read_project(path: Path) -> Project:
     )
 
 
-def best_known(folder: Path, kind: str) -> dict[str, tuple[int, int]]:
-    """Return (lower, upper) bounds of the makespan per instance of `kind` ("j30", "j60", "j120")."""
+def best_known(folder: Path, kind: str) -> dict[str, tuple[int | None, int]]:
+    """Return (lower, upper) bounds of the makespan per instance of `kind` ("j30", "j60", "j120").
+
+    The files of lower bounds are snapshots and stop short: None where there is none.
+    """
     if kind == "j30":
-        rows = re.findall(r"^(\d+)\s+(\d+)\s+(\d+)\s", (folder / "best_known" / "j30opt.sm").read_text(), re.MULTILINE)
-        return {f"j30_{p}_{i}": (int(v), int(v)) for p, i, v in rows}
-    text = (folder / "best_known" / f"{kind}lb.sm").read_text()
-    rows = re.findall(r"^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s", text, re.MULTILINE)
-    return {f"{kind}_{p}_{i}": (int(lower), int(upper)) for p, i, upper, lower in rows}
+        optimal = _numbers(folder / "best_known" / "j30opt.sm", 3)
+        return {f"j30_{p}_{i}": (value, value) for p, i, value in optimal}
+    lower = {(p, i): low for p, i, _, low in _numbers(folder / "best_known" / f"{kind}lb.sm", 4)}
+    upper = _numbers(folder / "best_known" / f"{kind}hrs.sm", 3)
+    return {f"{kind}_{p}_{i}": (lower.get((p, i)), value) for p, i, value in upper}
+
+
+def _numbers(path: Path, count: int) -> list[list[int]]:
+    """Return the lines of a table that begin with so many whole numbers."""
+    lines = re.findall(r"^[ \t]*" + r"(\d+)[ \t]+" * count, path.read_text(encoding="latin-1"), re.MULTILINE)
+    return [[int(number) for number in line] for line in lines]
 
 
 def project_request(project: Project) -> Request:

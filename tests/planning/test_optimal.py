@@ -16,7 +16,7 @@ from kant_opt.testing.builders import gang, racks, running
 from kant_opt.testing.strategies import requests
 
 LIMITS = Limits(search_states=300_000)
-POLICIES = ("optimal", "optimal-makespan", "optimal-slowdown")
+POLICIES = ("optimal", "optimal-makespan", "optimal-slowdown", "optimal-batch")
 
 
 def planned(request: Request, policy: str = "optimal", limits: Limits = LIMITS) -> Plan:
@@ -54,7 +54,7 @@ def test_seventeen_jobs_in_seven_waves() -> None:
     request = flat(sizes, [60] * 17)
     for policy in ("fifo", "easy", "conservative"):
         assert values(planned(request, policy))["makespan"] == 8 * 60
-    for policy in ("optimal", "optimal-makespan"):
+    for policy in ("optimal", "optimal-makespan", "optimal-batch"):
         found = planned(request, policy, Limits())
         assert values(found)["makespan"] == bounds(found)["makespan"] == 7 * 60
         assert found.status == "OPTIMAL"
@@ -65,6 +65,18 @@ def test_the_short_go_first_but_for_the_head() -> None:
     found = planned(flat([4, 4, 4, 4], [50, 9, 2, 1]))
     assert starts(found) == {"j0": 0, "j3": 50, "j2": 51, "j1": 53}
     assert (values(found)["total_wait"], bounds(found)["total_wait"]) == (154, 154)
+
+
+def test_a_batch_knows_no_head() -> None:
+    """The second node comes free at 2. The head of 3 s at 0 leaves the one of 4 s to it: 2 + 4 = 6; the other way
+    round it is max(4, 2 + 3) = 5.
+    """
+    held = running("old", {"r1n2": 1}, until_s=2)
+    request = flat([1, 1], [3, 4], nodes=2, allocations=(held,))
+    for policy, start, end in (("optimal-makespan", 0, 6), ("optimal-batch", 2, 5)):
+        found = planned(request, policy)
+        assert starts(found)["j0"] == start
+        assert values(found)["makespan"] == bounds(found)["makespan"] == end
 
 
 def test_priority_classes_are_never_traded() -> None:
