@@ -57,12 +57,16 @@ class Board:
         self.runs: list[Run] = []
         """All runs, in order of start."""
         self.ended: set[str] = set()
-        """Names of the tickets that ran to their end."""
+        """Names of the jobs that ran to their end."""
         self._ends: list[tuple[int, int, Run]] = []
         self._wakes: list[int] = []
         self._begun = False
         for claim in running:
             self._run(claim)
+        self.queued: frozenset[str] = frozenset()
+        """Names of all jobs that queue at some time: living pods of theirs do not end them."""
+        self.ran_before = frozenset(self.running)
+        """Tickets of the jobs that ran when all this began."""
 
     # -- what policies do --------------------------------------------------------------------------
 
@@ -100,10 +104,11 @@ class Board:
                 self.withdraw(ticket)
 
     def evict(self, run: Run, for_ticket: Ticket) -> None:
-        """End a run now for another ticket; it goes back to its place in the queue."""
+        """End a run now for another ticket; it goes back to its place in the queue, unless it ran before all this."""
         run.evicted_for = for_ticket.name
         self._finish(run)
-        self._join(run.ticket)
+        if run.ticket not in self.ran_before:
+            self._join(run.ticket)
         self.freed = True
 
     def wake(self, at: int) -> None:
@@ -127,7 +132,12 @@ class Board:
         if self.is_ready(ticket):
             return self.now
         claims = [*(run.claim for run in self.running.values()), *self.promises.values()]
-        ends = {claim.ticket.name: claim.end for claim in claims}
+        ends = {
+            name: claim.end
+            for claim in claims
+            for name in claim.ticket.jobs
+            if claim.ticket not in self.ran_before or name not in self.queued
+        }
         known = [ends.get(name, FOREVER) for name in ticket.after if name not in self.ended]
         return None if max(known) >= FOREVER else max(self.now, *known)
 
@@ -166,7 +176,8 @@ class Board:
                 self._cut(run)
             else:
                 self._finish(run)
-                self.ended.add(run.ticket.name)
+                if run.ticket not in self.ran_before or run.ticket.name not in self.queued:
+                    self.ended.update(run.ticket.jobs)
         self.space.forget(now)
         self.arrived = arrivals
         for ticket in arrivals:

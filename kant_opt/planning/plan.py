@@ -15,7 +15,7 @@ from kant_opt.planning.running import overdue
 from kant_opt.planning.score import score
 from kant_opt.planning.ticket import FOREVER, Claim, Ticket
 from kant_opt.planning.timeline import run_timeline
-from kant_opt.planning.waits import Waits
+from kant_opt.planning.waits import Waits, of_member
 from kant_opt.planning.window import Patience
 from kant_opt.schema import (
     Eviction,
@@ -61,6 +61,8 @@ def plan(
         request = request.model_copy(update={"limits": limits})
     if horizon_s is not None and horizon_s < 1:
         raise InputError(f"a horizon of {horizon_s} s", way_out="give at least 1, or none")
+    if head_timeout_s is not None and head_timeout_s < 0:
+        raise InputError(f"a head time-out of {head_timeout_s} s", way_out="give at least 0, or none")
     deadline = Deadline(request.limits.deadline_ms)
     chosen = make_policy(policy) if isinstance(policy, str) else policy
     ordered = ORDERS[order]()
@@ -69,6 +71,7 @@ def plan(
     space = queue.space(patience, by_number=not chosen.looks_at_places)
     claims = [claim for claim, _ in queue.running]
     board = Board(space, ordered, claims, limits=request.limits, deadline=deadline)
+    board.queued = frozenset(name for ticket in queue.tickets for name in ticket.jobs)
     horizon = FOREVER if horizon_s is None else request.now_s + horizon_s
     acting = chosen if head_timeout_s is None else Evicting(chosen, head_timeout_s)
     run_timeline(board, acting, possible, start=request.now_s, until=horizon)
@@ -153,7 +156,7 @@ class _Told:
     def _reasons(self, ticket: Ticket, behind: str) -> list[tuple[str, Wait]]:
         assert ticket.gang is not None, "tickets of a request have gangs"
         wait = self.waits.of_waiting(ticket, behind)
-        return [(job.name, wait) for job in ticket.gang.jobs]
+        return [(job.name, of_member(wait, ticket, job.name) or wait) for job in ticket.gang.jobs]
 
     def _planned(self, run: Run) -> list[PlannedJob]:
         """Return one planned run per job of the gang."""
@@ -175,7 +178,7 @@ class _Told:
                     pods=placed_job(self.queue.cluster, job.name, taken).pods,
                     evicted_for=evicted,
                     backfilled=run.backfilled,
-                    wait=wait,
+                    wait=of_member(wait, run.ticket, job.name),
                 )
             )
         return found

@@ -98,7 +98,8 @@ def read_queue(request: Request) -> Queue:
     after = {job.name: job.after for job in request.jobs}
     gangs = [gang for gang in compile_gangs(cluster) if gang.open_parts]
     tickets = [_ticket(gang, after) for gang in gangs]
-    return Queue(request, fabric, cluster, tickets, list(running_claims(cluster)))
+    growing = {name for ticket in tickets for name in ticket.jobs}
+    return Queue(request, fabric, cluster, tickets, list(running_claims(cluster, growing)))
 
 
 def _ticket(gang: Gang, after: dict[str, tuple[str, ...]]) -> Ticket:
@@ -113,7 +114,7 @@ def _ticket(gang: Gang, after: dict[str, tuple[str, ...]]) -> Ticket:
         gpus=-(-gang.gpu_milli // 1000),
         priority=gang.priority,
         tenant=gang.jobs[0].tenant,
-        preemptible=all(job.preemptible for job in gang.jobs),
+        preemptible=len(gang.jobs) == 1 and gang.jobs[0].preemptible,  # of a group some may have ended before
         after=tuple(dict.fromkeys(name for job in gang.jobs for name in after[job.name] if name not in own)),
         gang=gang,
     )

@@ -83,22 +83,23 @@ class Stable(Conservative):
         queue = board.still_waiting()
         for priority in sorted({ticket.priority for ticket in queue}, reverse=True):
             tickets = [ticket for ticket in queue if ticket.priority == priority]
-            for ticket in sorted(tickets, key=lambda t: (self._start_of(t, board.now), t.position)):
-                claim = self._again(board, ticket)
-                if claim is not None:
-                    board.promise(claim)
+            promised = sorted(tickets, key=lambda t: (self._start_of(t, board.now), t.position))
+            for same_nodes in (True, False):
+                for ticket in promised:
+                    if ticket not in board.promises and (claim := self._again(board, ticket, same_nodes)):
+                        board.promise(claim)
             promise_earliest(board, [ticket for ticket in tickets if ticket not in board.promises])
 
     def _start_of(self, ticket: Ticket, now: int) -> int:
         run = self._promised.get(ticket.name)
         return now if run is None else max(now, run.start_s)
 
-    def _again(self, board: Board, ticket: Ticket) -> Claim | None:
-        """Return room at the promised start, on the same nodes if they are free, else on others; None: neither."""
+    def _again(self, board: Board, ticket: Ticket, same_nodes: bool) -> Claim | None:
+        """Return room at the promised start, on the nodes promised or on any; None where there is none."""
         run, ready = self._promised.get(ticket.name), board.ready_at(ticket)
         start = self._start_of(ticket, board.now)
         if run is None or ready is None or ready > start:
             return None
         space = board.space
         assert isinstance(space, TopologicalSpace), "places were asked for"
-        return space.on_nodes(ticket, start, run.nodes) or space.at(ticket, start)
+        return space.on_nodes(ticket, start, run.nodes) if same_nodes else space.at(ticket, start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from kant_opt.planning.holdings import Row
 from kant_opt.planning.ticket import FOREVER, Claim, Ticket
@@ -11,12 +11,16 @@ from kant_opt.schema import Allocation, Flag, Hold
 from kant_opt.view import Cluster, Quotas
 
 
-def running_claims(cluster: Cluster) -> Iterator[tuple[Claim, Allocation]]:
+def running_claims(cluster: Cluster, growing: Container[str]) -> Iterator[tuple[Claim, Allocation]]:
     """Yield a claim per running job, from now on: until its known end, for one more second where that is over, for
-    ever where it is unknown."""
+    ever where it is unknown.
+
+    Jobs in `growing` run and wait for more pods: those that run stay as long as it takes.
+    """
     now = cluster.request.now_s
     for position, alloc in enumerate(cluster.request.allocations):
-        until = FOREVER if alloc.until_s is None else max(alloc.until_s, now + 1)
+        grows = alloc.job in growing
+        until = FOREVER if alloc.until_s is None or grows else max(alloc.until_s, now + 1)
         ticket = Ticket(
             name=alloc.job,
             position=position,
@@ -25,7 +29,7 @@ def running_claims(cluster: Cluster) -> Iterator[tuple[Claim, Allocation]]:
             gpus=sum(hold.gpus or len(hold.gpu_indices) for hold in alloc.holds),
             priority=alloc.priority,
             tenant=alloc.tenant,
-            preemptible=alloc.preemptible,
+            preemptible=alloc.preemptible and not grows,
         )
         yield Claim(ticket, now, until), alloc
 

@@ -48,7 +48,7 @@ def _free(queue: Queue) -> Profile:
     cluster = queue.cluster
     free = Profile(int(cluster.gpus[cluster.schedulable].sum()))
     for claim, alloc in queue.running:
-        if not alloc.preemptible:
+        if not claim.ticket.preemptible:
             held = sum(h.gpus for h in alloc.holds if cluster.schedulable[cluster.tree.index[h.node]])
             free.take(claim.start, claim.end, held)
     return free

@@ -34,6 +34,11 @@ class Ticket:
     """Its pods and their rules; None where only numbers count."""
 
     @property
+    def jobs(self) -> tuple[str, ...]:
+        """Names of the jobs that it stands for."""
+        return (self.name,) if self.gang is None else tuple(job.name for job in self.gang.jobs)
+
+    @property
     def needs(self) -> int:
         """Return how long its window must be free of others: a preemptible job of unknown length can leave at once."""
         if self.length is not None:

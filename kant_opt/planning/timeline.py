@@ -19,8 +19,8 @@ def run_timeline(board: Board, policy: Policy, tickets: Iterable[Ticket], *, sta
     Stops when nothing can happen any more, or before `until`; then `board.waiting` never started.
     """
     coming = sorted(tickets, key=lambda t: (t.submit, t.position))
-    at = 0
-    now = start
+    board.queued |= frozenset(name for ticket in coming for name in ticket.jobs)
+    at, now = 0, start
     while now < until:
         first = at
         while at < len(coming) and coming[at].submit <= now:

@@ -28,11 +28,13 @@ class Waits:
         self.queue, self.board, self.policy, self.horizon = queue, board, policy, horizon
         self.now = queue.request.now_s
         self.later = [run for run in board.runs if run.start > self.now]
-        self._ending: dict[int, list[str]] = defaultdict(list)
+        self._ending: dict[int, list[Run]] = defaultdict(list)
         for run in board.runs:
             if run.end < FOREVER:
-                self._ending[run.end].append(run.ticket.name)
-        self._space: TopologicalSpace | None = None
+                self._ending[run.end].append(run)
+        index = queue.cluster.tree.index
+        self._nodes_held = {claim.ticket: {index[h.node] for h in alloc.holds} for claim, alloc in queue.running}
+        self._spaces: dict[bool, TopologicalSpace] = {}
 
     # -- jobs with a start -------------------------------------------------------------------------
 
@@ -50,11 +52,19 @@ class Waits:
             return self._reserved(ticket, run.start, found)
         if ticket.submit <= self.now and self._but_for(ticket, "quota") is not None:
             text = f"its queue has not that much quota left before {run.start}"
-            return self._wait("quota", ticket, run.start, self._ending[run.start], text + ", when {jobs} ends")
-        ending = [name for name in self._ending[run.start] if name != ticket.name]
+            ending = [other.ticket.name for other in self._ending[run.start]]
+            return self._wait("quota", ticket, run.start, ending, text + ", the end of {jobs}")
+        ending = self._gone_before(run)
         if ending:
-            return self._wait("room", ticket, run.start, ending, "its room is in use until {until}, when {jobs} ends")
+            return self._wait("room", ticket, run.start, ending, "its room is in use until {until}, the end of {jobs}")
         return self._wait("room", ticket, run.start, (), "no room for it comes free before {until}")
+
+    def _gone_before(self, run: Run) -> list[str]:
+        """Return whose end lets the run start: those on its nodes, else whoever ends then."""
+        ending = [other for other in self._ending[run.start] if other.ticket is not run.ticket]
+        nodes = _nodes(run.claim)
+        here = [o for o in ending if nodes & (self._nodes_held.get(o.ticket) or _nodes(o.claim))]
+        return [other.ticket.name for other in here or ending]
 
     def _ends_of(self, names: Iterable[str]) -> Iterator[int]:
         wanted = set(names)
@@ -68,10 +78,10 @@ class Waits:
             return self._wait(
                 "order", ticket, run.start, [ahead] if ahead else (), "it could start now, but not before {jobs}"
             )
-        nodes = {t.node for t in claim.taken or ()}
+        nodes = _nodes(claim)
         within = [r for r in self.later if r is not run and r.start < claim.end]
         names = {node: self.queue.cluster.nodes[node].name for node in nodes}
-        keepers = [r for r in within if self._shares(r, nodes)] or within
+        keepers = [r for r in within if nodes & _nodes(r.claim)] or within
         shown = [names[node] for node in sorted(nodes)]
         if not keepers:
             text = "it could start now; its place at {until} is better"
@@ -79,9 +89,6 @@ class Waits:
         first = min(keepers, key=lambda r: (r.start, r.ticket.position))
         text = f"nodes are free now, but held for job {first.ticket.name!r} from {first.start}"
         return self._wait("held", ticket, run.start, [r.ticket.name for r in keepers], text, shown)
-
-    def _shares(self, run: Run, nodes: set[int]) -> bool:
-        return any(t.node in nodes for t in run.claim.taken or ())
 
     def _reserved(self, ticket: Ticket, start: int | None, claim: Claim) -> Wait:
         nodes = {self.queue.cluster.nodes[t.node].name for t in claim.taken or ()}
@@ -142,21 +149,21 @@ class Waits:
     def _could_start_now(self, ticket: Ticket) -> Claim | None:
         return self._space_now().at(ticket, self.now)
 
-    def _space_now(self) -> TopologicalSpace:
-        """Return the nodes with the jobs that run now or start now, and nobody else."""
-        if self._space is None:
-            self._space = self.queue.topological()
+    def _space_now(self, *, backfilled: bool = True) -> TopologicalSpace:
+        """Return the nodes with the jobs that run now or start now (backfilled ones too, or not), and nobody else."""
+        if backfilled not in self._spaces:
+            space = self._spaces[backfilled] = self.queue.topological()
             for run in self.board.runs:
-                if run.start == self.now and run.claim.taken:
-                    self._space.reserve(Claim(run.ticket, run.start, max(run.end, run.start + 1), run.claim.taken))
-        return self._space
+                if run.start == self.now and run.claim.taken and (backfilled or not run.backfilled):
+                    space.reserve(Claim(run.ticket, run.start, max(run.end, run.start + 1), run.claim.taken))
+        return self._spaces[backfilled]
 
     def _but_for(self, ticket: Ticket, kind: WaitKind) -> Claim | None:
         """Return where the ticket could start now if there were no reservations, or no quotas."""
         request = self.queue.request
         if not (request.reservations if kind == "reserved" else request.queues):
             return None
-        space = copy(self._space_now())
+        space = copy(self._space_now(backfilled=False))
         if kind == "reserved":
             space.open_all()
         else:
@@ -186,6 +193,18 @@ class Waits:
             nodes=tuple(nodes)[:_SHOWN],
             sentence=f"job {ticket.name!r} waits: {told}",
         )
+
+
+def of_member(wait: Wait | None, ticket: Ticket, job: str) -> Wait | None:
+    """Return the wait of a ticket as told of one job of its gang."""
+    if wait is None or job == ticket.name:
+        return wait
+    sentence = wait.sentence.replace(f"job {ticket.name!r}", f"job {job!r}", 1)
+    return wait.model_copy(update={"sentence": sentence})
+
+
+def _nodes(claim: Claim) -> set[int]:
+    return {t.node for t in claim.taken or ()}
 
 
 def _some(names: Sequence[str]) -> str:

@@ -29,7 +29,8 @@ reservation of others.
 def verify_plan(request: Request, plan: Plan, fabric: Fabric | None = None) -> tuple[Violation, ...]:
     """Return every rule that `plan` breaks; empty means valid.
 
-    Running jobs are taken to end when the request says, overdue ones a second from now, and to keep their GPUs.
+    Running jobs are taken to end when the request says, overdue ones a second from now, and to keep their GPUs; pods
+    of jobs that wait for more stay as long as it takes.
     Costs a verification of a placement per time at which jobs start, of the nodes in question where no rule reaches
     further.
     """
@@ -79,6 +80,8 @@ class _Walk:
                     yield from self._after(self.jobs[job], run)
                     yield from self._reserved(run)
         for eviction in self.plan.evictions:
+            if self._grows(eviction.job):
+                yield Violation("evicted", eviction.job, "it waits for more pods, those that run stay")
             yield from self._evicted(eviction.job, eviction.for_job, eviction.at_s)
         for run in self.plan.jobs:
             if run.evicted_for and run.end_s is not None and run.job in self.jobs:
@@ -220,11 +223,15 @@ class _Walk:
 
     def _still(self, alloc: Allocation) -> _Running:
         now = self.request.now_s
-        end = None if alloc.until_s is None else max(alloc.until_s, now + 1)
+        end = None if alloc.until_s is None or self._grows(alloc.job) else max(alloc.until_s, now + 1)
         if alloc.job in self.evictions:
             at = self.evictions[alloc.job].at_s
             end = at if end is None else min(end, at)
         return _Running(alloc.job, alloc.holds, now, end, alloc)
+
+    def _grows(self, job: str) -> bool:
+        """Return whether a running job waits for more pods: those that run stay as long as it takes."""
+        return job in self.jobs and not self.index.needs_nothing(self.jobs[job])
 
     def _begun(self, run: PlannedJob) -> _Running:
         job = self.jobs[run.job]

@@ -6,6 +6,7 @@ backfilled: Tsafrir, Etsion and Feitelson, IEEE TPDS 18 (2007), doi:10.1109/TPDS
 
 from __future__ import annotations
 
+from kant_opt.errors import InputError
 from kant_opt.planning.board import Board
 from kant_opt.planning.policies.best_effort import start_what_fits
 from kant_opt.planning.policies.fifo import start_in_order
@@ -21,6 +22,8 @@ class DepthK(Policy):
     """
 
     def __init__(self, depth: int = 4, name: str = "") -> None:
+        if depth < 1:
+            raise InputError(f"a depth of {depth}", way_out="give at least 1")
         self.depth, self.name = depth, name or f"depth-{depth}"
 
     def decide(self, board: Board) -> None:
