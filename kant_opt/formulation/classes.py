@@ -52,7 +52,9 @@ class Fold:
 
     def __str__(self) -> str:
         words = sorted({c.filling.word for c in self.classes}, key=[f.word for f in FILLINGS].index)
-        text = f"{' and '.join(words) or 'per node'}, {self.variables:,} variables for pods"
+        text = " and ".join(words) or "per node"
+        if self.variables:
+            text += f", {self.variables:,} variables for pods"
         if self.variables < self.per_node:
             text += f" (per node: {self.per_node:,})"
         if self.classes:

@@ -154,7 +154,7 @@ def test_slots_tell_which_pods_fit(sizes: tuple[int, ...], rooms: list[int]) -> 
 
 
 def test_sizes_of_which_one_does_not_divide_the_next_have_no_slots() -> None:
-    """One pod of 2 and one of 3 have slots enough on two nodes of 3 - and so would three of 2, which do not fit."""
+    """A pod of 3 takes both slots of size 2 from a node of 4 and one of two from a node of 5: counts do not tell."""
     stock = Stock(((2,), (3,)), (2, 3), (3, 1), kinds((3, 2)), False)
     assert not Slots.suits(stock)
     assert Patterns.suits(stock)
