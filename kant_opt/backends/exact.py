@@ -22,6 +22,10 @@ from kant_opt.view import Cluster, Free, Gang
 
 MOST_PODS_VARIABLES = 400_000
 """Variables for pods beyond which no program is built."""
+_PER_PAIR_S = 0.3e-6
+"""Seconds per gang and node until it is known what folds, roughly and rather too many."""
+_PAIRS_PER_VARIABLE = 1_000
+"""Pairs of gang and node beyond which, per variable allowed, nobody looks whether they fold into so few."""
 _PER_VARIABLE_S = 20e-6
 """Seconds that a variable costs until the program is built and handed over, roughly and rather too many."""
 
@@ -71,9 +75,8 @@ class Exact(Backend):
         placer = Placer(task.free, EBinpack(), task.quotas, task.limits.search_states)
         for _, taken in answer.taken:
             placer.release(taken)
-        chosen = self.choose(task.cluster, task.free, task.gangs)
-        why = self._why_not(chosen, time)
-        if why:
+        chosen, why = self._program(task, time)
+        if chosen is None:
             answer.notes.append(f"{self.name}: {why}; the answer is the one before it")
         else:
             self._search(task, answer, chosen, placer, time)
@@ -81,7 +84,7 @@ class Exact(Backend):
             for part, node, count, gpus in taken:
                 task.free.take(node, part.shape, count, part.job.name, gpus or None)
                 task.quotas.charge(part, node, count)
-        return not why
+        return chosen is not None
 
     def _search(self, task: Task, answer: Answer, chosen: Fold, placer: Placer, time: Clock) -> None:
         solver = self.solver()
@@ -93,16 +96,19 @@ class Exact(Backend):
             if worker is not None:
                 give_back(worker)
 
-    def _why_not(self, chosen: Fold, time: Clock) -> str:
-        """Return why no solver is asked, empty where one is."""
-        size = chosen.variables
+    def _program(self, task: Task, time: Clock) -> tuple[Fold | None, str]:
+        """Return what program to build, or None and why no solver is asked."""
         if self.apart and not time.is_worth_a_start:
-            return "no time to start a solver"
-        if size > self.most:
-            return f"{size} variables are more than the {self.most} it builds"
-        if time.left is not None and size * _PER_VARIABLE_S > time.left / 3:
-            return f"no time to build {size} variables"
-        return ""
+            return None, "no time to start a solver"
+        pairs = len(task.gangs) * len(task.cluster.nodes)
+        if pairs > _PAIRS_PER_VARIABLE * self.most or (time.left is not None and pairs * _PER_PAIR_S > time.left / 3):
+            return None, f"{len(task.gangs)} gangs on {len(task.cluster.nodes)} nodes take too long to look at"
+        chosen = self.choose(task.cluster, task.free, task.gangs)
+        if chosen.variables > self.most:
+            return None, f"{chosen.variables} variables are more than the {self.most} it builds"
+        if time.left is not None and chosen.variables * _PER_VARIABLE_S > time.left / 3:
+            return None, f"no time to build {chosen.variables} variables"
+        return chosen, ""
 
 
 for _backend in (Exact("cp-sat", CpSat), Exact("milp", Highs), Exact("milp-cbc", Cbc)):
