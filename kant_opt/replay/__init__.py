@@ -1,0 +1,5 @@
+"""A recorded or drawn workload under any policy: what would have become of it."""
+
+from kant_opt.replay.result import JobRow, NodeRow, PolicyRun, ReplayResult, Scaling, StretchClass, Table
+
+__all__ = ["JobRow", "NodeRow", "PolicyRun", "ReplayResult", "Scaling", "StretchClass", "Table"]
