@@ -82,7 +82,7 @@ def _window(resource: Resource, amount: int, duration: int, ready: int) -> int |
     return start
 
 
-def _tails(program: ScheduleProgram) -> list[int]:
+def tails_of(program: ScheduleProgram) -> list[int]:
     """Return for each activity the time that has to pass between its end and the makespan."""
     tails = [0] * len(program.activities)
     for i in reversed(program.in_order):
@@ -94,7 +94,7 @@ def _tails(program: ScheduleProgram) -> list[int]:
 
 
 def _makespan(program: ScheduleProgram, heads: Sequence[int]) -> Iterator[ScheduleBound]:
-    tails = _tails(program)
+    tails = tails_of(program)
     through = [head + a.duration + tail for head, a, tail in zip(heads, program.activities, tails, strict=True)]
     chained = any(activity.after for activity in program.activities)
     yield ScheduleBound(max(through, default=0), "critical path" if chained else "longest job")

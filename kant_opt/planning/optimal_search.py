@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from time import monotonic
 
 from kant_opt.backends import Deadline
 from kant_opt.backends.cpsat_schedule import CpSatSchedule
 from kant_opt.backends.schedule import Scheduled, solve_schedule
 from kant_opt.formulation.schedule import Schedule
-from kant_opt.formulation.schedule_bounds import ScheduleBound, schedule_bound
+from kant_opt.formulation.schedule_bounds import ScheduleBound, schedule_bound, tails_of
 from kant_opt.planning.board import Board
 from kant_opt.planning.optimal_goals import Goals
 from kant_opt.planning.optimal_program import QueueProgram, queue_program, with_known_end
@@ -21,12 +22,13 @@ from kant_opt.schema import LevelValue
 
 log = logging.getLogger("kant_opt")
 
-WINDOW = 60
+WINDOW = 120
 """Tickets that the solver orders at a time; a longer queue is planned window by window, half of one kept each time."""
 _ROUNDS = 8
 """Times that the tickets are laid near a schedule of the solver's, where it cannot be met at once."""
-_FOR_THE_SOLVER = 0.8
-"""Share of the time left that goes to the solver: laying and verifying come after it."""
+_FOR_THE_SOLVER = 0.9
+_LEAST_S = 2.0
+"""Seconds that a window is worth at least: rather fewer windows get these than all get too little."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class PlanSearch:
 
     def __init__(self, board: Board, goals: Goals, *, keeps_head: bool = True) -> None:
         self.board, self.goals = board, goals
+        self.started = monotonic()
         self.queue = board.still_waiting()
         self.trial = Trial(board.space)
         # a head of unknown length goes first, as under any other policy
@@ -61,6 +64,8 @@ class PlanSearch:
         self.levels: tuple[LevelValue, ...] = ()
         self.notes: list[str] = []
         self.limit_hit = ""
+        self.spent = 0.0
+        """Seconds before the solver was first asked."""
         for claim in easy:
             self.trial.reserve(claim)
         self._lay("easy", self.others)
@@ -71,6 +76,8 @@ class PlanSearch:
         for source, key in _ORDERS.items():
             if not self.board.deadline.passed:
                 self._lay(source, [*sorted(self.tickets, key=key), *self.others])
+        if any(ticket.after for ticket in self.tickets) and not self.board.deadline.passed:
+            self._lay("longest chain first", [*self._by_chain(), *self.others])
         bounds = [schedule_bound(self.whole.program, goal) for goal in self.whole.program.goals]
         if self.tickets and self.chosen.rank[1:] != tuple(bound.value for bound in bounds):
             if len(self.tickets) > WINDOW:
@@ -104,6 +111,12 @@ class PlanSearch:
         if not late:
             self.plans.append(plan)
         return plan
+
+    def _by_chain(self) -> list[Ticket]:
+        """Return the tickets, those first that have the longest chain of others behind them."""
+        tails = tails_of(self.whole.program)
+        chains = [-(ticket.length or 0) - tail for ticket, tail in zip(self.tickets, tails, strict=True)]
+        return [self.tickets[i] for i in sorted(range(len(chains)), key=lambda i: (chains[i], i))]
 
     def _values(self, starts: dict[Ticket, int]) -> list[int]:
         """Return what the goals come to, over the tickets of known length that have a start."""
@@ -152,7 +165,7 @@ class PlanSearch:
         known = set(self.tickets)
         by_start = sorted(self.chosen.claims, key=lambda claim: claim.start)
         ahead = [claim.ticket for claim in by_start if claim.ticket in known]
-        while ahead and not self.board.deadline.passed:
+        while ahead and self._seconds_left() != 0:
             windows = 1 + max(0, -((WINDOW - len(ahead)) // (WINDOW // 2)))
             window, ahead = ahead[:WINDOW], ahead[WINDOW:]
             reserved = len(self.trial.claims)
@@ -171,8 +184,8 @@ class PlanSearch:
     def _ask(self, part: QueueProgram, claims: Sequence[Claim], windows: int) -> Scheduled:
         """Return the solver's schedule of a part, from `claims` on, with an even share of the effort."""
         deadline, limits = self.board.deadline, self.board.limits
-        left = deadline.seconds_left
-        share = None if left is None else max(1, int(1000 * _FOR_THE_SOLVER * left / windows))
+        left = self._seconds_left()
+        share = None if left is None else max(1, int(1000 * max(left / windows, min(left, _LEAST_S))))
         limits = limits.model_copy(update={"search_states": max(1, limits.search_states // windows)})
         start = part.schedule_of(claims)
         if part is not self.whole and start is not None and any(part.program.broken(start)):
@@ -184,6 +197,12 @@ class PlanSearch:
         self.limit_hit = self.limit_hit or found.limit_hit
         self.notes += [note for note in found.notes if note not in self.notes]
         return found
+
+    def _seconds_left(self) -> float | None:
+        """Return the seconds for solving: placing and verifying take about as long after it as trying took before."""
+        left = self.board.deadline.seconds_left
+        self.spent = self.spent or monotonic() - self.started
+        return None if left is None else max(0.0, _FOR_THE_SOLVER * left - self.spent)
 
     def _report(self, bounds: Sequence[ScheduleBound]) -> None:
         goals, values = self.whole.program.goals, self.chosen.rank[1:]
