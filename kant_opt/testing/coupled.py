@@ -26,6 +26,7 @@ MIXES: dict[str, Callable[[Random, bool], int]] = {
     "pow2": lambda draw, large: 2 ** draw.randint(0, 7 if large else 5),
     "odd": lambda draw, large: draw.choice(LARGE_ODD if large else ODD),
     "wide": lambda draw, large: round(2 ** draw.uniform(0, 8 if large else 7)),
+    "even": lambda draw, large: draw.randint(2, 54),
 }
 """Nodes' worth of one gang, by the name of the mix; `large` on more than 4,096 nodes."""
 _POOLS = ("a100", "h100")

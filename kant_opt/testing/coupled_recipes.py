@@ -82,4 +82,16 @@ RECIPES = (
         "everything at once on 8,192 nodes",
         38, LARGE_THREE, "wide", 120, part_node=25, required=30, classes=3, pools=2, closed=3, churn=30,
     ),
+    Recipe("2k-even-full", "few small pods, no gang of one node to fill up with", 39, TWO, "even", 100, small=1),
+    Recipe("2k-even-over", "few small pods, two classes, more than fits", 40, TWO, "even", 115, small=1, classes=2),
+    Recipe("2k-even-pools-full", "few small pods, two pools, no room to spare", 41, TWO, "even", 100, small=1, pools=2),
+    Recipe("2k-odd-churn-full", "few small pods for holes of all sizes", 42, TWO, "odd", 100, small=1, churn=30),
+    Recipe("8k-even-tight", "8,192 nodes, few small pods, little room", 43, LARGE_TWO, "even", 97, small=1),
+    Recipe("8k-even-full", "8,192 nodes, few small pods, no room to spare", 44, LARGE_TWO, "even", 100, small=1),
+    Recipe("8k-core-even-full", "three levels, few small pods, all room asked for", 45, LARGE_THREE, "even", 100, small=1),
+    Recipe(
+        "8k-even-required-over",
+        "few small pods, half of the gangs bound, more than fits",
+        46, LARGE_TWO, "even", 110, small=1, required=50,
+    ),
 )  # fmt: skip
