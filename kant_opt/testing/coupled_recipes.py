@@ -88,7 +88,7 @@ RECIPES = (
     Recipe("2k-odd-churn-full", "few small pods for holes of all sizes", 42, TWO, "odd", 100, small=1, churn=30),
     Recipe("8k-even-tight", "8,192 nodes, few small pods, little room", 43, LARGE_TWO, "even", 97, small=1),
     Recipe("8k-even-full", "8,192 nodes, few small pods, no room to spare", 44, LARGE_TWO, "even", 100, small=1),
-    Recipe("8k-core-even-full", "three levels, few small pods, all room asked for", 45, LARGE_THREE, "even", 100, small=1),
+    Recipe("8k-core-even-full", "three levels, few small pods, full", 45, LARGE_THREE, "even", 100, small=1),
     Recipe(
         "8k-even-required-over",
         "few small pods, half of the gangs bound, more than fits",
