@@ -10,7 +10,7 @@ from kant_opt.cli.text import fold, gpus, many, percent, some
 from kant_opt.fabric import describe
 from kant_opt.metrics import ClusterMeasures, JobSpan, Placed, before_and_after, job_spans
 from kant_opt.metrics.admitted import pod_gpu_milli
-from kant_opt.schema import NODE_LEVEL, LevelValue, Outcome, Reason
+from kant_opt.schema import NODE_LEVEL, LevelValue, Outcome, Plan, Reason
 
 KINDS = {
     "impossible": "impossible: no room even on the empty fabric",
@@ -36,12 +36,13 @@ def show_cluster(page: Page, placed: Placed, source: str) -> None:
     page.say(f"{many(len(request.allocations), 'job')} running, {many(len(request.jobs), 'gang')} waiting")
 
 
-def status_words(outcome: Outcome) -> str:
+def status_words(outcome: Outcome | Plan) -> str:
     """Return the status as a sentence part that a person understands."""
     if outcome.status == "OPTIMAL":
         return "proven optimal"
     if outcome.status == "INFEASIBLE":
-        return "infeasible: proven that none can be placed"
+        done = "can ever start" if isinstance(outcome, Plan) else "can be placed"
+        return f"infeasible: proven that none {done}"
     if outcome.status == "UNKNOWN":
         return "unknown: nothing found within the limit, and nothing proven"
     told = []
@@ -91,9 +92,9 @@ def show_placed(page: Page, placed: Placed) -> None:
         page.say(f"  3 +2 under {levels[-1]}: three domains used, two beyond the first", "dim")
 
 
-def show_objective(page: Page, outcome: Outcome) -> None:
+def show_objective(page: Page, levels: Sequence[LevelValue]) -> None:
     """Show the objective levels in order of importance with value, bound and gap."""
-    rows = list(_objective_rows(outcome.levels, everything=page.everything))
+    rows = list(objective_rows(levels, everything=page.everything))
     if not rows:
         return
     page.heading("Objective, most important first")
@@ -168,7 +169,7 @@ _LIMITS = {
 """What a limit that bit means for the answer."""
 
 
-def show_notes(page: Page, notes: Sequence[str], outcome: Outcome) -> None:
+def show_notes(page: Page, notes: Sequence[str], outcome: Outcome | Plan) -> None:
     """Show what the reader left out, what is odd in the cluster, and which limit bit."""
     hit = outcome.run.limit_hit
     limit = [_LIMITS.get(hit, f"the limit {hit} was reached")] if hit else []
@@ -198,7 +199,7 @@ def _domains(span: JobSpan, level: str, width: int) -> str:
     return f"{span.domains[level]:>{width}}{extra}"
 
 
-def _objective_rows(levels: Sequence[LevelValue], *, everything: bool) -> Iterator[list[str]]:
+def objective_rows(levels: Sequence[LevelValue], *, everything: bool) -> Iterator[list[str]]:
     """Yield one row per level; classes of `admitted` in a row that are all proven, or all low, share one."""
     admitted = [level for level in levels if level.name.startswith("admitted[")]
     if everything or len(admitted) <= _UNPROVEN_CLASSES:
@@ -240,8 +241,13 @@ def _level_cells(level: LevelValue) -> list[str]:
         "traffic": "traffic (extra domains, weighted)",
         "broken_nodes": "broken nodes (used in part)",
         "broken_leaves": "broken leaves",
+        "total_wait": "total wait (s)",
+        "makespan": "makespan (until the last end, s)",
+        "bounded_slowdown": "bounded slowdown (sum, billionths)",
     }
-    return [names.get(level.name, level.name), f"{level.value:,}", *_bound_cells(level, milli=False)]
+    name, _, priority = level.name.removesuffix("]").partition("[")
+    told = names.get(name, name) + (f", priority {priority}" if priority else "")
+    return [told, f"{level.value:,}", *_bound_cells(level, milli=False)]
 
 
 def _bound_cells(level: LevelValue, *, milli: bool) -> list[str]:

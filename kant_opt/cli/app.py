@@ -14,6 +14,7 @@ from kant_opt.cli.export import export
 from kant_opt.cli.fabric import fabric_app
 from kant_opt.cli.guard import GuardedGroup
 from kant_opt.cli.place import place
+from kant_opt.cli.plan import plan
 from kant_opt.cli.schema import schema
 from kant_opt.cli.verify import verify
 
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (place, explain, verify, convert, export, schema, backends):
+for _command in (place, plan, explain, verify, convert, export, schema, backends):
     app.command()(_command)
 app.add_typer(fabric_app, name="fabric")
 
@@ -55,6 +56,7 @@ def kant_opt(
     \b
     Examples:
       kant-opt place cluster/          place what waits on a Slurm cluster
+      kant-opt plan cluster/           when each of them starts
       kant-opt explain cluster/ 654    why job 654 is not placed
       kant-opt fabric show uneven-64   draw a fabric that ships with kant_opt
     """

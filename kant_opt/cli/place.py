@@ -86,7 +86,7 @@ def place(
         else:
             page.say("No gang waits.", "bold")
         answer.show_placed(page, placed)
-        answer.show_objective(page, outcome)
+        answer.show_objective(page, outcome.levels)
         answer.show_measures(page, placed)
         answer.show_reasons(page, outcome.reasons)
         answer.show_notes(page, notes, outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer, current_thread, main_thread
 from time import perf_counter
@@ -52,20 +52,33 @@ def watched(*, shown: bool) -> Iterator[Watch]:
     After a second a line on stderr tells news where `shown` and stderr is a terminal; it is gone afterwards.
     """
     watch = Watch()
+    with _asked_by_control_c(watch.stop), _line(watch.__rich__, shown=shown):
+        yield watch
+
+
+@contextmanager
+def waiting(*, shown: bool) -> Iterator[None]:
+    """Within it a line on stderr tells the time that has passed, as in `watched`; Ctrl-C ends the program."""
+    started = perf_counter()
+    with _line(lambda: Text(f"{perf_counter() - started:.0f} s; Ctrl-C ends it", style="dim"), shown=shown):
+        yield
+
+
+@contextmanager
+def _line(render: Callable[[], Text], *, shown: bool) -> Iterator[None]:
     console = Console(stderr=True)
-    live = Live(get_renderable=watch.__rich__, console=console, transient=True, refresh_per_second=4)
+    live = Live(get_renderable=render, console=console, transient=True, refresh_per_second=4)
     timer = Timer(_QUIET_S, live.start)
     timer.daemon = True
-    with _asked_by_control_c(watch.stop):
-        if shown and console.is_terminal and sys.stderr.isatty():
-            timer.start()
-        try:
-            yield watch
-        finally:
-            timer.cancel()
-            if timer.ident is not None:
-                timer.join()  # it may be starting the line just now
-            live.stop()
+    if shown and console.is_terminal and sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if timer.ident is not None:
+            timer.join()  # it may be starting the line just now
+        live.stop()
 
 
 @contextmanager
