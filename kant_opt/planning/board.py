@@ -133,7 +133,7 @@ class Board:
             return self.now
         claims = [*(run.claim for run in self.running.values()), *self.promises.values()]
         ends = {
-            name: claim.end
+            name: FOREVER if claim.ticket.length is None else claim.end  # cut is not ended
             for claim in claims
             for name in claim.ticket.jobs
             if claim.ticket not in self.ran_before or name not in self.queued
@@ -168,16 +168,19 @@ class Board:
         while self._wakes and self._wakes[0] <= now:
             heappop(self._wakes)
             self.left = True
+        cut: list[Run] = []
         while self._ends and self._ends[0][0] <= now:
             run = heappop(self._ends)[2]
             if self.running.get(run.ticket) is not run:
                 continue
             if run.ticket.length is None and run.ticket.run is None:
-                self._cut(run)
+                cut.append(run)
             else:
                 self._finish(run)
                 if run.ticket not in self.ran_before or run.ticket.name not in self.queued:
                     self.ended.update(run.ticket.jobs)
+        for run in cut:
+            self._cut(run)
         self.space.forget(now)
         self.arrived = arrivals
         for ticket in arrivals:
@@ -200,7 +203,7 @@ class Board:
             if until < FOREVER:
                 heappush(self._ends, (until, len(self.runs), run))
             return
-        due = [ticket.name for ticket, claim in self.promises.items() if claim.start <= self.now]
+        due = [t.name for t, claim in self.promises.items() if claim.start <= self.now and self.is_ready(t)]
         run.evicted_for = due[0] if due else self.space.comer(self.now)
         self._finish(run)
         self._join(run.ticket)

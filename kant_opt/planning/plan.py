@@ -166,7 +166,7 @@ class _Told:
         found = []
         for job in gang.jobs:
             taken = [t for t in run.claim.taken or () if t.part.job.name == job.name]
-            if not taken:
+            if not taken and not any(part.job is job and part.target for part in gang.parts):
                 continue
             end = None if job.walltime_s is None else run.start + max(1, job.walltime_s)
             evicted = run.evicted_for if end is None or run.end < end else ""

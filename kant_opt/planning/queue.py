@@ -58,7 +58,7 @@ class Queue:
         return space
 
     def is_possible(self, ticket: Ticket) -> bool | None:
-        """Return whether the ticket fits on the empty fabric; None: the search stopped at its limit."""
+        """Return whether any pods of the ticket fit on the empty fabric; None: the search stopped at its limit."""
         gang = ticket.gang
         assert gang is not None, "tickets of a request have gangs"
         first = gang.open_parts[0]
@@ -71,7 +71,7 @@ class Queue:
         if isinstance(taken, str):
             return None if taken == "limit" else False
         self._placer.release(taken)
-        return True
+        return bool(taken)
 
     def fits_with_all_nodes(self, ticket: Ticket) -> bool:
         """Return whether a ticket would fit on the empty fabric if every node were in service."""

@@ -225,6 +225,8 @@ class TopologicalSpace(Space):
             if taken == "limit":
                 self.limited.add(ticket.name)
             return None
+        if not taken:  # an elastic job that runs could grow by nothing: no start
+            return None
         claim = Claim(ticket, start, _end(start, FOREVER if ticket.length is None else ticket.length), taken)
         if ticket.needs == 1 and ticket.length is None:
             claim.end = self._until(claim, start)

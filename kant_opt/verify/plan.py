@@ -21,8 +21,8 @@ PLAN_RULES = ("known", "once", "start", "length", "after", "evicted", "reserved"
 known: jobs of the queue, each with a run or a reason, not both. once: runs of a job do not overlap, and only the last
 is uncut. start: not before now or its submission, and before the horizon. length: the end is the start plus the
 walltime (at least a second), unknown where that is, earlier only where the job is evicted. after: the jobs to start
-after have ended. evicted: only preemptible jobs are, for a job that starts then. reserved: no run lasts into a
-reservation of others.
+after have ended. evicted: only preemptible jobs are, for a job or a reservation that starts then or later. reserved: no
+run lasts into a reservation of others.
 """
 
 
@@ -149,13 +149,13 @@ class _Walk:
         elif not (held.preemptible or (alloc is not None and alloc.preemptible)):
             yield Violation("evicted", job, "it is not preemptible")
         elif not self._begins(other, at):
-            yield Violation("evicted", job, f"it leaves at {at} for {other!r}, which does not start then")
+            yield Violation("evicted", job, f"it leaves at {at} for {other!r}, which does not start then or later")
 
     def _begins(self, name: str, at: int) -> bool:
-        """Return whether a run of the job, or the reservation, of this name starts at `at`."""
-        if any(run.start_s == at for run in self.runs.get(name, ())):
+        """Return whether a run of the job, or the reservation, of this name starts at `at` or later."""
+        if any(run.start_s >= at for run in self.runs.get(name, ())):
             return True
-        return any(held.name == name and held.start_s == at for held in self.request.reservations)
+        return any(held.name == name and held.start_s >= at for held in self.request.reservations)
 
     # -- rules of places ---------------------------------------------------------------------------
 
