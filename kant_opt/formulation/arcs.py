@@ -105,7 +105,7 @@ def _of_kind(stock: Stock, room: Vector) -> tuple[Arc, ...]:
     return _arcs(stock.needs, room, fitting)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _arcs(needs: tuple[Vector, ...], room: Vector, most: Vector) -> tuple[Arc, ...]:
     """Return the arcs on paths from a room, more than MOST_ARCS where there are more."""
     arcs: dict[Arc, None] = {}

@@ -62,7 +62,7 @@ def _of_kind(stock: Stock, room: Vector) -> tuple[Vector, ...]:
     return _patterns(stock.needs, room, fitting)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _patterns(needs: tuple[Vector, ...], room: Vector, most: Vector) -> tuple[Vector, ...]:
     """Return the loads that fit in a room, the empty one left out; one more than MOST_PATTERNS where there are more."""
     found: list[Vector] = []

@@ -92,9 +92,9 @@ class Written:
                 first = v.first_of.get(node, node)
                 values[v.pods[k][first]] += here.count
                 if first in loads:
-                    bundles, size = v.classes[first].bundles, v.bundles[k]
+                    bundles = v.classes[first].bundles
                     load = loads[first].setdefault(node, [0] * len(bundles))
-                    load[bundles.index(Bundle(shape, size))] += here.count // size
+                    load[bundles.index(Bundle(shape, v.bundles[k]))] += here.count
                     continue
                 for indices in gpus:
                     for g in indices:
@@ -105,7 +105,9 @@ class Written:
                 if shape.gpus and not gpus:
                     unnamed[node] = unnamed.get(node, 0) + here.count * shape.gpus
             for first, on_nodes in loads.items():
-                v.classes[first].filling.set(values, on_nodes)
+                sizes = [bundle.pods for bundle in v.classes[first].bundles]
+                whole = {n: [pods // s for pods, s in zip(load, sizes, strict=True)] for n, load in on_nodes.items()}
+                v.classes[first].filling.set(values, whole)
         except KeyError as error:
             raise InputError(f"the placement has no variable {error} in this program") from None
         for node, wanted in sorted(unnamed.items()):

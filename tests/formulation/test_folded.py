@@ -398,3 +398,10 @@ def test_of_jobs_alike_the_first_are_placed_each_whole() -> None:
 def test_podsets_of_one_job_are_never_counted_together() -> None:
     job = Job(name="a", podsets=(podset("lead", 1), podset("rest", 1)))
     assert names(racks("2,2", jobs=[job])) == [["a"], ["a"]]
+
+
+def test_pods_of_a_bundle_may_be_listed_one_by_one() -> None:
+    job = gang("a", 4, 1, slices=({"level": "node", "size": 2},))
+    request = racks("4,4", jobs=[job])
+    one_by_one = tuple(PlacedPods(node=node) for node in ("r1n1", "r1n1", "r1n2", "r1n2"))
+    holds_and_gives_back(request, Placement(jobs=(PlacedJob(job="a", pods=one_by_one),)))
