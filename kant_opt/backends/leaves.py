@@ -92,6 +92,20 @@ class Leaves:
             self.gangs_on[leaf].discard(gang)
         return shares
 
+    def least_broken(self) -> int:
+        """Return 0 or 1: the fewest broken leaves wherever the gangs are. None is broken only where the nodes that stay
+        unused make up whole leaves; a subset sum over those that nobody else uses.
+        """
+        taken = [0] * len(self.free)
+        for shares in self.shares.values():
+            for leaf, nodes in shares.items():
+                taken[leaf] += nodes
+        reach = 1
+        for leaf, nodes in enumerate(taken):
+            if self.used[leaf] == nodes:
+                reach |= reach << self.idle[leaf] + nodes
+        return 1 - (reach >> sum(self.idle) & 1)
+
     def fit(self, item: Item, leaves: Iterable[int], draw: Random, blink: float) -> Shares | None:
         """Return where the gang would go on `leaves`, None where it finds no place: one leaf, the tightest; else the
         parent in which it needs the fewest leaves, with the least left over there; else the innermost domain that

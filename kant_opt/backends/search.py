@@ -11,14 +11,14 @@ back on the set of leaves with the least left over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from math import exp
 from random import Random
 
 import numpy as np
 
-from kant_opt.backends.admission import with_cheaper_set
+from kant_opt.backends.admission import traffic, with_cheaper_set
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.leaves import Item, Leaves, Shares
 from kant_opt.backends.movable import Area, Loads, Movable
@@ -73,8 +73,15 @@ def _better(task: Task, answer: Answer, area: Area) -> list[list[int]]:
     rounds = task.limits.rounds * len(items) * max(1, min(len(items) // 5, _SHORT // len(items)))
     best = dict(leaves.shares)
     if leaves.cost:
+        beside = traffic(task, answer) - leaves.cost if task.on_event else 0
         best, limit = ruin_and_recreate(
-            leaves, items, _bound(task, area, room), rounds, task.limits.seed, task.deadline
+            leaves,
+            items,
+            _bound(task, area, room),
+            rounds,
+            task.limits.seed,
+            task.deadline,
+            lambda cost: task.tell("search", "traffic", "incumbent", beside + cost),
         )
         if limit and not answer.limit_hit:
             answer.limit_hit = limit
@@ -84,7 +91,7 @@ def _better(task: Task, answer: Answer, area: Area) -> list[list[int]]:
         for k, shares in best.items():
             leaves.put(k, shares)
         tidy = _Search(leaves, items, task.limits.seed, task.deadline, tidy=True)
-        best, limit = tidy.run(tidy.weight * leaves.cost, rounds)
+        best, limit = tidy.run(tidy.weight * leaves.cost + leaves.least_broken(), rounds)
         if limit == "deadline":
             answer.limit_hit = limit
     return _to_nodes(area, [best[k] for k in items], tree.of_node[depth])
@@ -147,13 +154,19 @@ def _to_nodes(area: Area, found: list[Shares], leaf_of_node: Ints) -> list[list[
 
 
 def ruin_and_recreate(
-    leaves: Leaves, items: dict[int, Item], bound: int, rounds: int, seed: int, deadline: Deadline
+    leaves: Leaves,
+    items: dict[int, Item],
+    bound: int,
+    rounds: int,
+    seed: int,
+    deadline: Deadline,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> tuple[dict[int, Shares], str]:
     """Return the shares of the cheapest state met, and the limit that ended the search ("" where it met `bound`).
 
-    Goes in phases that start warm and cool down, each twice as long as the one before.
+    Goes in phases that start warm and cool down, each twice as long as the one before. `tell` hears of lower costs.
     """
-    return _Search(leaves, items, seed, deadline, tidy=False).run(bound, rounds)
+    return _Search(leaves, items, seed, deadline, tidy=False).run(bound, rounds, tell)
 
 
 class _Search:
@@ -172,14 +185,19 @@ class _Search:
         leaves = self.leaves
         return leaves.cost * self.weight + leaves.broken if self.weight else leaves.cost
 
-    def run(self, bound: int, rounds: int) -> tuple[dict[int, Shares], str]:
-        best_cost, limit = self.cost, ""
+    def run(
+        self, bound: int, rounds: int, tell: Callable[[int], None] = lambda _: None
+    ) -> tuple[dict[int, Shares], str]:
+        best_cost, told, limit = self.cost, self.cost, ""
         length, left = _FIRST_PHASE * len(self.items), rounds
         pause = max(_CLOCK, len(self.items) // 8)
         while left > 0 and best_cost > bound and not limit:
             length = min(length, left)
             for n in range(length):
                 if n % pause == 0:
+                    if best_cost < told:
+                        told = best_cost
+                        tell(told)
                     if self.deadline.passed:
                         limit = "deadline"
                         break
