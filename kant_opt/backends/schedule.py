@@ -28,6 +28,8 @@ FixedGoals = Sequence[tuple[Goal, int]]
 _STATES_PER_WORK = 1_000_000
 _WORKERS_UNDER_A_CLOCK = 8
 _PATIENCE_S = 0.03
+_PATIENCE = 0.02
+"""The larger of these, the latter a share of its time, is how long a solver is waited for, see `within`."""
 _OVERRUN = 0.05
 """As in `lexicographic`: what a limit of work means, how many workers, and when a solver is told to stop."""
 
@@ -173,7 +175,8 @@ class _Run:
 
         fixed, hint = list(self.fixed), self.answer.schedule
         end = None if self.worker is None else self.worker.kill
-        return self._checked(goal, within(seconds, ask, patience=_PATIENCE_S, stop=self.time.stop, end=end))
+        patience = max(_PATIENCE_S, _PATIENCE * (seconds or 0))
+        return self._checked(goal, within(seconds, ask, patience=patience, stop=self.time.stop, end=end))
 
     def _checked(self, goal: Goal, raw: RawAnswer) -> RawAnswer:
         """Return `raw` with everything in it that does not hold taken out, and a note of it."""

@@ -11,6 +11,7 @@ from time import monotonic
 from kant_opt.backends import Deadline
 from kant_opt.backends.cpsat_schedule import CpSatSchedule
 from kant_opt.backends.schedule import Scheduled, solve_schedule
+from kant_opt.backends.worker import give_back, hire
 from kant_opt.formulation.schedule import Schedule
 from kant_opt.formulation.schedule_bounds import ScheduleBound, schedule_bound, tails_of
 from kant_opt.planning.board import Board
@@ -26,7 +27,10 @@ WINDOW = 120
 """Tickets that the solver orders at a time; a longer queue is planned window by window, half of one kept each time."""
 _ROUNDS = 8
 """Times that the tickets are laid near a schedule of the solver's, where it cannot be met at once."""
+_MANY = 30
+"""Tickets for which trying plans takes long enough to load the solver meanwhile."""
 _FOR_THE_SOLVER = 0.9
+"""Share of the time left that goes to the solver, less what trying took: placing and verifying take about as long."""
 _LEAST_S = 2.0
 """Seconds that a window is worth at least: rather fewer windows get these than all get too little."""
 
@@ -48,6 +52,8 @@ class PlanSearch:
         self.started = monotonic()
         self.queue = board.still_waiting()
         self.trial = Trial(board.space)
+        if len(self.queue) > _MANY:
+            give_back(hire(CpSatSchedule.loads))  # the solver loads while plans are tried
         # a head of unknown length goes first, as under any other policy
         lay_in_order(board, self.trial, [ticket for ticket in self.queue[:1] if ticket.length is None])
         self.fixed = len(self.trial.claims)
@@ -199,7 +205,7 @@ class PlanSearch:
         return found
 
     def _seconds_left(self) -> float | None:
-        """Return the seconds for solving: placing and verifying take about as long after it as trying took before."""
+        """Return the seconds left for solving, None without a deadline."""
         left = self.board.deadline.seconds_left
         self.spent = self.spent or monotonic() - self.started
         return None if left is None else max(0.0, _FOR_THE_SOLVER * left - self.spent)
