@@ -105,7 +105,6 @@ def read_queue(request: Request) -> Queue:
 def _ticket(gang: Gang, after: dict[str, tuple[str, ...]]) -> Ticket:
     """Return the ticket of a gang: submitted when its last job is, and as long as the longest of them."""
     lengths = [None if job.walltime_s is None else max(1, job.walltime_s) for job in gang.jobs]
-    own = {job.name for job in gang.jobs}
     return Ticket(
         name=gang.name,
         position=gang.position,
@@ -115,7 +114,7 @@ def _ticket(gang: Gang, after: dict[str, tuple[str, ...]]) -> Ticket:
         priority=gang.priority,
         tenant=gang.jobs[0].tenant,
         preemptible=len(gang.jobs) == 1 and gang.jobs[0].preemptible,  # of a group some may have ended before
-        after=tuple(dict.fromkeys(name for job in gang.jobs for name in after[job.name] if name not in own)),
+        after=tuple(dict.fromkeys(name for job in gang.jobs for name in after[job.name])),  # one of its own: never
         gang=gang,
     )
 

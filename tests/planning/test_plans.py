@@ -221,6 +221,30 @@ def test_a_group_starts_as_one_and_each_member_is_told() -> None:
     assert "'b'" in why(found, "b").sentence
 
 
+def test_a_group_whose_member_waits_for_another_never_starts() -> None:
+    jobs = (gang("a", 1, walltime_s=5), gang("b", 1, walltime_s=5, after=("a",)))
+    found = plan(one_node(*jobs, gpus=2, groups=(JobGroup(name="g", jobs=("a", "b")),)))
+    assert [(entry.job, entry.wait.kind) for entry in found.unplanned] == [("a", "after"), ("b", "after")]
+
+
+def test_growth_by_nothing_is_no_start() -> None:
+    """Two of three pods run, the least; the third fits nowhere. Those that run stay, so the other job has no start."""
+    grows = gang("grows", 3, 1, min_count=2, walltime_s=10)
+    held = (running("grows", {"n": 2}, until_s=5),)
+    found = plan(one_node(grows, gang("next", 1, 2, walltime_s=5), gpus=2, allocations=held))
+    assert found.jobs == ()
+    assert why(found, "next").jobs == ("grows",)
+
+
+def test_what_was_cut_short_has_not_ended() -> None:
+    """ "open" leaves for maintenance at 30 and comes back: the job after it has no start."""
+    kept = Reservation(name="upkeep", nodes=("n",), start_s=30, end_s=40)
+    jobs = (gang("open", 1, preemptible=True), gang("then", 1, walltime_s=5, after=("open",)))
+    for policy in ("conservative", "slack", "easy"):
+        found = plan(one_node(*jobs, reservations=(kept,)), policy=policy)
+        assert [entry.job for entry in found.unplanned] == ["then"]
+
+
 def test_the_horizon_ends_the_plan() -> None:
     found = plan(one_node(*(gang(f"j{i}", 1, walltime_s=10) for i in range(4))), horizon_s=15)
     assert starts(found) == {"j0": 0, "j1": 10}
