@@ -6,7 +6,7 @@ asked for. At one instant all ends come before all arrivals, arrivals in the ord
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kant_opt.planning.board import Board
 from kant_opt.planning.registry import Policy
@@ -18,6 +18,16 @@ def run_timeline(board: Board, policy: Policy, tickets: Iterable[Ticket], *, sta
 
     Stops when nothing can happen any more, or before `until`; then `board.waiting` never started.
     """
+    for _ in instants(board, tickets, start=start, until=until):
+        policy.decide(board)
+
+
+def instants(board: Board, tickets: Iterable[Ticket], *, start: int, until: int = FOREVER) -> Iterator[int]:
+    """Yield each instant at which something happens, the board ready for decisions: the loop, for who decides outside.
+
+    What was started meanwhile leaves the queue when the next instant is asked for. A loop may be left after any
+    decision: settle the board, and one over the tickets that have not come, from the next instant on, goes on alike.
+    """
     coming = sorted(tickets, key=lambda t: (t.submit, t.position))
     board.queued |= frozenset(name for ticket in coming for name in ticket.jobs)
     at, now = 0, start
@@ -26,7 +36,7 @@ def run_timeline(board: Board, policy: Policy, tickets: Iterable[Ticket], *, sta
         while at < len(coming) and coming[at].submit <= now:
             at += 1
         board.advance(now, coming[first:at])
-        policy.decide(board)
+        yield now
         board.settle()
         times = [coming[at].submit] if at < len(coming) else []
         following = board.next_event()
