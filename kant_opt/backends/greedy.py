@@ -37,9 +37,9 @@ class Greedy(Backend):
                 answer.taken.append((gang, taken))
         return answer
 
-    def place(self, placer: Placer, gang: Gang) -> list[Taken] | Failure:
-        """Place one gang; a hook for backends that choose between strategies."""
-        return placer.place(gang)
+    def place(self, placer: Placer, gang: Gang, within: Mask | None = None) -> list[Taken] | Failure:
+        """Place one gang on the nodes of `within` (N,); a hook for backends that choose between strategies."""
+        return placer.place(gang, within)
 
 
 class ESpread(Greedy):
@@ -50,16 +50,16 @@ class ESpread(Greedy):
     def __init__(self) -> None:
         super().__init__("e-spread", lambda seed: EBinpack())
 
-    def place(self, placer: Placer, gang: Gang) -> list[Taken] | Failure:
+    def place(self, placer: Placer, gang: Gang, within: Mask | None = None) -> list[Taken] | Failure:
         zone = _zone(placer)
         if not zone.any():
-            return placer.place(gang)
+            return placer.place(gang, within)
         if all(job.kind == "inference" for job in gang.jobs):
             spreading = Placer(placer.free, baselines.spread(), placer.quotas, placer.work)
-            inside = spreading.place(gang, within=zone)
-            return inside if not isinstance(inside, str) else placer.place(gang)
-        outside = placer.place(gang, within=~zone)
-        return outside if not isinstance(outside, str) else placer.place(gang)
+            inside = spreading.place(gang, zone if within is None else zone & within)
+            return inside if not isinstance(inside, str) else placer.place(gang, within)
+        outside = placer.place(gang, ~zone if within is None else ~zone & within)
+        return outside if not isinstance(outside, str) else placer.place(gang, within)
 
 
 def _zone(placer: Placer) -> Mask:
