@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 RANK = {
-    "errors": 0, "units": 0, "registry": 0,
+    "errors": 0, "units": 0, "registry": 0, "words": 0,
     "schema": 1,
     "fabric": 2, "io": 2,
     "view": 3, "verify": 3, "metrics": 3,
@@ -33,7 +33,18 @@ ONLY = {"verify": {"errors", "units", "registry", "schema", "fabric"}}
 
 ROOMS = {
     "networkx": {"fabric"},
-    "numpy": {"view", "metrics", "formulation", "bounds", "reasons", "backends", "engine", "planning", "testing"},
+    "numpy": {
+        "view",
+        "metrics",
+        "formulation",
+        "bounds",
+        "reasons",
+        "backends",
+        "engine",
+        "planning",
+        "replay",
+        "testing",
+    },
     "pydantic": {"schema"},
     "typer": {"cli"},
     "rich": {"cli"},
@@ -43,6 +54,9 @@ ROOMS = {
     "ortools": {"backends"},
     "pulp": {"backends"},
     "highspy": {"backends"},
+    "altair": {"io", "replay", "cli"},  # io: the page that charts are in
+    "vl_convert": {"io"},
+    "gymnasium": {"replay"},
 }
 """Third-party package -> the packages of ours that may import it."""
 

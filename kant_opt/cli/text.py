@@ -5,18 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from kant_opt.words import many as many
+from kant_opt.words import percent as percent
+from kant_opt.words import safe as safe
+
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)\Z", re.DOTALL)
-
-
-def safe(text: str) -> str:
-    r"""Return `text` with every character that a terminal would obey, hide or turn around written as its number.
-
-    >>> safe("red \x1b[31m")
-    'red \\x1b[31m'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def fold(names: Iterable[str]) -> str:
@@ -63,27 +56,6 @@ def some(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
 
 
-def many(number: int, one: str, several: str = "") -> str:
-    """Return a count with its noun: "1 node", "3 nodes", "8 leaves"."""
-    plural = several or (one.removesuffix("leaf") + "leaves" if one.endswith("leaf") else one + "s")
-    return f"{number:,} {one if number == 1 else plural}"
-
-
 def gpus(milli: int) -> str:
     """Return thousandths of a GPU as GPUs: 256000 -> "256", 500 -> "0.5"."""
     return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".")
-
-
-def percent(share: float | None) -> str:
-    """Return a share as a percentage, "-" for None.
-
-    100 % and 0 % are said only where they are exact, since "full" and "99.996 % full" are two things.
-    """
-    if share is None:
-        return "-"
-    text = f"{100 * share:.2f}"
-    if text == "100.00" and share < 1:
-        text = "99.99"
-    elif text == "0.00" and share > 0:
-        return "< 0.01 %"
-    return f"{text} %"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kant_opt.words import span as span
+
 _UNIX_S = 1_000_000_000
 """A clock beyond this (2001) counts from 1970; one below counts from a start of its own."""
 _LAST_S = 253_402_300_799
 """The last second of the year 9999."""
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 class Clock:
@@ -30,18 +31,3 @@ class Clock:
         if not self.tells_day or not _UNIX_S <= time_s <= _LAST_S:
             return f"{time_s:,} s"
         return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def span(seconds: int) -> str:
-    """Return a duration in its two largest units, the rest cut off.
-
-    >>> span(45), span(2400), span(7505), span(273_600)
-    ('45 s', '40 min', '2 h 5 min', '3 d 4 h')
-    """
-    for i, (unit, size) in enumerate(_UNITS):
-        if seconds >= size:
-            text = f"{seconds // size:,} {unit}"
-            if i + 1 < len(_UNITS) and (rest := seconds % size // _UNITS[i + 1][1]):
-                text += f" {rest} {_UNITS[i + 1][0]}"
-            return text
-    return "0 s"
