@@ -17,12 +17,12 @@ import numpy as np
 from kant_opt.formulation.schedule import Busy, Resource
 from kant_opt.planning.ticket import FOREVER, Claim, Ticket
 from kant_opt.planning.topological import TopologicalSpace
-from kant_opt.view import Gang, Ints, Mask, Part, Tree
+from kant_opt.view import Free, Gang, Ints, Mask, Part, Tree
 
 MOST_MODES = 128
 """Domains between which a gang chooses in the program; of a level with more, the rule is left out."""
 MOST_TIMES = 256
-"""Changes of what is free that are looked at; everything is taken to be free behind the last of them."""
+"""Changes of what is free that are looked at; where there are more, everything is free from the last of them on."""
 _SHARES = 0
 """Stands for the size of slots where thousandths of GPUs are counted."""
 
@@ -157,7 +157,7 @@ def _free(
 ) -> tuple[list[int], list[tuple[Ints, Ints]]]:
     """Return times from `now` on, and from each on what is free: whole GPUs and thousandths of GPUs per node."""
     times = [now, *space.times(now)]
-    if len(times) > MOST_TIMES:
+    if cut := len(times) > MOST_TIMES:
         times = times[:: -(-len(times) // MOST_TIMES)] if throughout else times[:MOST_TIMES]
     found = []
     for i, begin in enumerate(times):
@@ -171,6 +171,8 @@ def _free(
             mine = any(job.name in reservation.jobs for ticket in tickets for job in _gang(ticket).jobs)
             if not mine and reservation.start_s < end and start < until:
                 closed[[space.cluster.tree.index[name] for name in reservation.nodes]] = True
+        if last and cut and not throughout:
+            free, closed = Free(space.cluster, empty=True), np.zeros_like(closed)
         milli = free.spare * 1000 // space.cluster.unit
         found.append((np.where(closed, 0, free.whole), np.where(closed, 0, milli)))
     return times, found

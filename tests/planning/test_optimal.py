@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import kant_opt.planning.optimal_relaxed as optimal_relaxed
 import kant_opt.planning.optimal_search as optimal_search
 from kant_opt.planning import plan
 from kant_opt.schema import Job, Limits, Plan, Request, Reservation
@@ -226,6 +227,17 @@ def test_any_queue_gets_a_plan_that_keeps_every_rule(request: Request, policy: s
 
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(queues())
+def test_looking_at_few_times_only_lowers_bounds(request: Request) -> None:
+    """A program that knows of one change only is a relaxation still: no plan beats it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimal_relaxed, "MOST_TIMES", 1)
+        patch.setattr(optimal_relaxed, "MOST_MODES", 1)
+        found = planned(request)
+    assert all(level.bound is not None and level.bound <= level.value for level in found.levels)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(queues())
 def test_never_worse_than_easy_or_conservative(request: Request) -> None:
     """Where all are there from the start and have known ends: on waits and on the makespan; and the head no later."""
     jobs = tuple(
@@ -244,6 +256,25 @@ def test_never_worse_than_easy_or_conservative(request: Request) -> None:
         head = next((job.name for job in jobs if job.name in easy), None)
         if head == jobs[0].name:
             assert starts(found)[head] <= easy[head]
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    requests(max_nodes=4, max_jobs=3, without={"groups", "elastic"}),
+    st.lists(st.integers(1, 9), min_size=3, max_size=3),
+)
+def test_no_order_beats_the_bound(request: Request, lengths: list[int]) -> None:
+    """Under every rule: the queue laid in any order, by conservative backfilling, ends no sooner than the bound."""
+    jobs = tuple(
+        job.model_copy(update={"walltime_s": length, "submit_s": request.now_s})
+        for job, length in zip(request.jobs, lengths, strict=False)
+    )
+    request = request.model_copy(update={"jobs": jobs})
+    found = planned(request, "optimal-batch")
+    for order in permutations(jobs):
+        other = planned(request.model_copy(update={"jobs": order}), "conservative")
+        if starts(other).keys() == starts(found).keys():
+            assert (bounds(found)["makespan"] or 0) <= values(other)["makespan"]
 
 
 def test_windows_give_a_plan_no_worse(monkeypatch: pytest.MonkeyPatch) -> None:
