@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import gcd
 from typing import NamedTuple
 
@@ -49,11 +50,12 @@ def _admitted(facts: Facts) -> dict[str, Bound]:
     hold, less what the family needs for the values of the classes above, and all gangs outside it.
     """
     names = [name for name in facts.values if name.startswith("admitted[")]
+    families, fresh = list[_Family](), _families(facts)
     found: dict[str, Bound] = {}
     for i, name in enumerate(names):
         most = None
-        for family in _families(facts):
-            here = _most_admitted(facts, family, names[: i + 1])
+        for family in chain(families, _kept(fresh, families)):
+            here = family.most_admitted(names[: i + 1])
             most = here if most is None else min(most, here)
             if most <= facts.values[name]:
                 break
@@ -62,30 +64,53 @@ def _admitted(facts: Facts) -> dict[str, Bound]:
     return found
 
 
-def _most_admitted(facts: Facts, family: _Family, names: Sequence[str]) -> int:
-    """Return the most that the last of the classes `names`, highest first, can reach, given the others' values."""
-    room = family.room
-    for name in names:
-        gangs = facts.by_class.get(int(name[9:-1]), [])
-        inside = [(worth, gang) for worth, gang in gangs if gang in family.gangs]
-        outside = sum(worth for worth, _ in gangs) - sum(worth for worth, _ in inside)
-        # Pods without GPUs are worth something and take none.
-        room += sum(_worth_without_gpus(gang, int(name[9:-1])) for _, gang in inside)
-        if name == names[-1]:
-            return outside + _largest_sum(inside, room)
-        room -= max(0, facts.values[name] - outside)
-    raise AssertionError("no class to bound")
+def _kept(fresh: Iterator[_Family], families: list[_Family]) -> Iterator[_Family]:
+    """Yield what was not made yet, and keep it for the next class."""
+    for family in fresh:
+        families.append(family)
+        yield family
+
+
+class _Family:
+    """Gangs whose pods take multiples of some amount and stay on some nodes; `room`: GPU thousandths they could use."""
+
+    def __init__(self, facts: Facts, gangs: set[Gang], room: int) -> None:
+        self.facts, self.gangs, self.room = facts, gangs, room
+        self.shares: dict[str, _Share] = {}
+
+    def most_admitted(self, names: Sequence[str]) -> int:
+        """Return the most that the last of the classes `names`, highest first, can reach, given the others' values."""
+        *above, last = names
+        room = self.room
+        for name in above:
+            share = self._share(name)
+            room += share.without_gpus - max(0, self.facts.values[name] - share.outside)
+        share = self._share(last)
+        return share.outside + _largest_sum(share.inside, room + share.without_gpus)
+
+    def _share(self, name: str) -> _Share:
+        """Return what the family is of one class; found once."""
+        if name not in self.shares:
+            priority = int(name[9:-1])
+            gangs = self.facts.by_class.get(priority, [])
+            inside = [(worth, gang) for worth, gang in gangs if gang in self.gangs]
+            outside = sum(worth for worth, _ in gangs) - sum(worth for worth, _ in inside)
+            self.shares[name] = _Share(inside, outside, sum(_worth_without_gpus(g, priority) for _, g in inside))
+        return self.shares[name]
+
+
+class _Share(NamedTuple):
+    """The gangs of one class inside a family, the worth of those outside, and the worth of pods inside that take no
+    GPU.
+    """
+
+    inside: list[tuple[int, Gang]]
+    outside: int
+    without_gpus: int
 
 
 def _worth_without_gpus(gang: Gang, priority: int) -> int:
     return sum(p.target * (p.worth - p.gpu_milli) for p in gang.parts if p.job.priority == priority)
-
-
-class _Family(NamedTuple):
-    """Gangs whose pods take multiples of some amount and stay on some nodes, and the GPU thousandths they could use."""
-
-    gangs: set[Gang]
-    room: int
 
 
 def _families(facts: Facts) -> Iterator[_Family]:
@@ -97,10 +122,11 @@ def _families(facts: Facts) -> Iterator[_Family]:
     areas: list[tuple[Mask, set[int]]] = [(facts.open_nodes, set(masks))]
     if 1 < len(masks) <= _MOST_MASKS:
         areas += [(m, {key for key, mask in masks.items() if not (mask & ~m).any()}) for m in masks.values()]
+    steps = _steps(facts)
     for nodes, within in areas:
-        for step in _steps(facts):
+        for step in steps:
             gangs = {gang for gang in facts.possible if all(_belongs(part, within, step) for part in gang.parts)}
-            yield _Family(gangs, usable_milli(facts.free, step, nodes))
+            yield _Family(facts, gangs, usable_milli(facts.free, step, nodes))
 
 
 def _belongs(part: Part, within: set[int], step: int) -> bool:
