@@ -9,11 +9,12 @@ from kant_opt.engine.place import placed_job
 from kant_opt.errors import InputError, WrongAnswer
 from kant_opt.planning.board import Board, Run
 from kant_opt.planning.evicting import Evicting
+from kant_opt.planning.places import give_places
 from kant_opt.planning.queue import Queue, read_queue
 from kant_opt.planning.registry import ORDERS, Policy, make_policy
 from kant_opt.planning.running import overdue
 from kant_opt.planning.score import score
-from kant_opt.planning.ticket import FOREVER, Claim, Ticket
+from kant_opt.planning.ticket import FOREVER, Ticket
 from kant_opt.planning.timeline import run_timeline
 from kant_opt.planning.waits import Waits, of_member
 from kant_opt.planning.window import Patience
@@ -98,22 +99,6 @@ def plan(
             f"policy {chosen.name!r} broke a rule: {'; '.join(str(v) for v in broken[:3])}; please report the request"
         )
     return found
-
-
-def give_places(queue: Queue, board: Board) -> None:
-    """Give the runs of a counting space their nodes, in the order of their starts: there is always room."""
-    space = queue.topological()
-    running = {claim.ticket for claim, _ in queue.running}
-    evicted = {run.ticket: run for run in board.runs if run.ticket in running and run.evicted_for}
-    for claim in [claim for claim in space.claims() if claim.ticket in evicted]:
-        space.shorten(claim, evicted[claim.ticket].end)
-    for run in sorted((r for r in board.runs if r.ticket not in running), key=lambda r: r.start):
-        space.forget(run.start)
-        placed = space.at(run.ticket, run.start)
-        if placed is None:
-            raise WrongAnswer(f"no nodes for job {run.ticket.name!r} at {run.start}, though their number is free")
-        run.claim.taken = placed.taken
-        space.reserve(Claim(run.ticket, run.start, run.end, placed.taken))
 
 
 class _Told:

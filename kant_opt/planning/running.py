@@ -47,7 +47,7 @@ def overdue(cluster: Cluster) -> tuple[Flag, ...]:
 def hold_running(space: TopologicalSpace, claims: list[tuple[Claim, Allocation]]) -> None:
     """Let running jobs hold their room in a space: GPUs they name, else the lowest that are free, as `view.Free`."""
     cluster = space.cluster
-    indices = _indices(cluster, [alloc for _, alloc in claims])
+    indices = held_gpus(cluster, [alloc for _, alloc in claims])
     counted: set[tuple[int, int]] = set()  # over-committed GPUs count once, else too little would seem free later
     for claim, alloc in claims:
         rows, whole = [], 0
@@ -61,7 +61,7 @@ def hold_running(space: TopologicalSpace, claims: list[tuple[Claim, Allocation]]
         space.hold(claim, rows, whole, _charges(cluster, alloc))
 
 
-def _indices(cluster: Cluster, allocations: list[Allocation]) -> dict[tuple[str, int], list[int]]:
+def held_gpus(cluster: Cluster, allocations: list[Allocation]) -> dict[tuple[str, int], list[int]]:
     """Return the healthy GPUs of each hold by (job, position): first those named, then for the others the lowest free.
 
     Holds beyond the free GPUs take all of the node's.
