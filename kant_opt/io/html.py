@@ -21,7 +21,8 @@ _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5em; color: #222; }
 h1 { font-size: 1.4em; margin: 0; } h2 { font-size: 1.1em; margin: 1.5em 0 .3em; }
 table { border-collapse: collapse; } td, th { padding: .15em .9em .15em 0; text-align: left; vertical-align: top; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { white-space: normal; }
 .quiet { color: #667; } .chart { overflow-x: auto; } ul { margin: .2em 0; padding-left: 1.3em; }
 .vega-bind-name { margin-right: .5em; }
 """
