@@ -84,9 +84,9 @@ class Movable:
         return found
 
     def _fixed(self, answer: Answer) -> set[int]:
-        return {i for i, (gang, _) in enumerate(answer.taken) if not self._may_move(gang)}
+        return {i for i, (gang, _) in enumerate(answer.taken) if not self.may_move(gang)}
 
-    def _may_move(self, gang: Gang) -> bool:
+    def may_move(self, gang: Gang) -> bool:
         """Return whether no rule but a common domain binds the gang's pods to where they are."""
         tree = self.task.cluster.tree
         everyone = frozenset(gang.open_parts)

@@ -20,6 +20,7 @@ import numpy as np
 
 from kant_opt.backends.admission import traffic, with_cheaper_set
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
+from kant_opt.backends.gaps import fill_gaps
 from kant_opt.backends.leaves import Item, Leaves, Shares
 from kant_opt.backends.movable import Area, Loads, Movable
 from kant_opt.bounds.rents import Market
@@ -49,6 +50,8 @@ class RuinAndRecreate(Backend):
         if task.order == "batch" and task.cluster.tree.leaf_depth and "traffic" in order:
             if "admitted" in order[: order.index("traffic")] and not task.cluster.request.objective.weights:
                 answer = with_cheaper_set(task, answer)
+            if "broken_nodes" in order:
+                fill_gaps(task, answer, movable.may_move)
             for area in movable.areas(answer):
                 if task.deadline.passed:
                     break
