@@ -116,6 +116,11 @@ class Board:
         if at > self.now:
             heappush(self._wakes, at)
 
+    @property
+    def wakes(self) -> list[int]:
+        """The times at which somebody asked to be woken, rising."""
+        return sorted(self._wakes)
+
     def used_by(self, tenant: str) -> int:
         """Return the GPU-seconds that a tenant has used up to now."""
         now = [run for run in self.running.values() if run.ticket.tenant == tenant]

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kant_opt.backends import Placer, Taken
+from kant_opt.backends import Failure, Placer, Taken
 from kant_opt.backends.ebinpack import EBinpack
 from kant_opt.planning.holdings import Holdings, Row
 from kant_opt.planning.profile import Profile
 from kant_opt.planning.space import Space
 from kant_opt.planning.ticket import FOREVER, Claim, Ticket
 from kant_opt.schema import Reservation
-from kant_opt.view import NOT_COUNTED, Cluster, Free, Ints, Mask, Part, Quotas
+from kant_opt.view import NOT_COUNTED, Cluster, Free, Gang, Ints, Mask, Part, Quotas
 
 T = TypeVar("T")
 
@@ -220,7 +220,7 @@ class TopologicalSpace(Space):
         opened = self.open_nodes(ticket, start, end)
         if within is not None:
             opened = within if opened is None else opened & within
-        taken = Placer(free, EBinpack(), quotas, self.work).place(gang, opened)
+        taken = self.choose_nodes(gang, free, quotas, opened)
         if isinstance(taken, str):
             if taken == "limit":
                 self.limited.add(ticket.name)
@@ -231,6 +231,10 @@ class TopologicalSpace(Space):
         if ticket.needs == 1 and ticket.length is None:
             claim.end = self._until(claim, start)
         return claim
+
+    def choose_nodes(self, gang: Gang, free: Free, quotas: Quotas, within: Mask | None) -> list[Taken] | Failure:
+        """Return where a gang goes on what is free throughout its window: for spaces that place otherwise."""
+        return Placer(free, EBinpack(), quotas, self.work).place(gang, within)
 
     def _until(self, claim: Claim, after: int) -> int:
         """Return when somebody else, or a reservation, next comes to the pods of a claim after `after`."""

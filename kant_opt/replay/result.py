@@ -148,8 +148,10 @@ class ReplayResult:
     """Empty where only numbers were looked at."""
     scaling: Scaling
     window: tuple[int, int]
-    """[start, end) that is measured, seconds. Without warm-up and cool-down every policy is measured to its own last end;
-    then this is the latest."""
+    """[start, end) that is measured, seconds.
+
+    Without warm-up and cool-down every policy is measured to its own last end; then this is the latest.
+    """
     counts: dict[str, int]
     """Jobs of the trace by what was done with them: replayed, cancelled, no_time, no_gpus, too_large, ..."""
     notes: tuple[str, ...]
