@@ -18,6 +18,9 @@ from kant_opt.bounds import Facts, cheapest_sets, least_traffic
 from kant_opt.schema import Job
 from kant_opt.view import Gang, Ints, domain_counts
 
+_TRIES = 5
+"""Orders in which a set of gangs is tried."""
+
 
 def with_cheaper_set(task: Task, answer: Answer) -> Answer:
     """Return the answer, or a better one with other gangs; the room of the one returned is taken."""
@@ -28,7 +31,7 @@ def with_cheaper_set(task: Task, answer: Answer) -> Answer:
         placer.release(taken)
     chosen = _cheapest(task, placer, answer)
     if chosen is not None:
-        first = BACKENDS["e-binpack"].solve(replace(task, gangs=chosen))
+        first = _all_if_possible(task, placer, chosen)
         last = BACKENDS["e-binpack"].solve(replace(task, gangs=[g for g in task.gangs if g not in set(chosen)]))
         other = Answer(
             first.taken + last.taken, first.failed + last.failed, limit_hit=first.limit_hit or last.limit_hit
@@ -42,6 +45,20 @@ def with_cheaper_set(task: Task, answer: Answer) -> Answer:
             task.free.take(t.node, t.part.shape, t.pods, t.part.job.name, t.gpus or None)
             task.quotas.charge(t.part, t.node, t.pods)
     return answer
+
+
+def _all_if_possible(task: Task, placer: Placer, gangs: list[Gang]) -> Answer:
+    """Place the gangs in order of size; where some find no room, again with these before the others, a few times."""
+    order = replace(task, gangs=gangs).in_order()
+    for _ in range(_TRIES):
+        answer = BACKENDS["e-binpack"].solve(replace(task, gangs=order, order="online"))
+        if not answer.failed or task.deadline.passed:
+            return answer
+        for _, taken in answer.taken:
+            placer.release(taken)
+        failed = [gang for gang, _ in answer.failed]
+        order = [*failed, *(gang for gang in order if gang not in set(failed))]
+    return BACKENDS["e-binpack"].solve(replace(task, gangs=gangs))
 
 
 def _cheapest(task: Task, placer: Placer, answer: Answer) -> list[Gang] | None:
