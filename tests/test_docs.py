@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,25 +19,25 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```\n(.*?)^```\n)?", re.MULTILI
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 
-def blocks() -> list[tuple[str, str, str | None]]:
-    return [
-        (f"{page.relative_to(ROOT)}-{n}", match[1], match[2])
-        for page in PAGES
-        for n, match in enumerate(BLOCK.finditer(page.read_text()))
-    ]
+def blocks(page: Path) -> list[tuple[str, str | None]]:
+    """Return the page's Python blocks, each with the output shown after it."""
+    return [(match[1], match[2]) for match in BLOCK.finditer(page.read_text())]
 
 
 def test_the_readme_has_a_block_to_run() -> None:
-    assert any(name.startswith("README.md") and shown for name, _, shown in blocks())
+    assert any(shown for _, shown in blocks(ROOT / "README.md"))
 
 
-@pytest.mark.parametrize(("name", "code", "shown"), blocks(), ids=[b[0] for b in blocks()])
-def test_code_runs_and_prints_what_the_page_shows(name: str, code: str, shown: str | None) -> None:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(code, name, "exec"), {})
-    if shown is not None:
-        assert out.getvalue() == shown
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_runs_and_prints_what_the_page_shows(page: Path) -> None:
+    """A block may use what those before it on its page have made."""
+    names: dict[str, Any] = {}
+    for n, (code, shown) in enumerate(blocks(page)):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, f"{page.relative_to(ROOT)}-{n}", "exec"), names)
+        if shown is not None:
+            assert out.getvalue() == shown, f"block {n}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

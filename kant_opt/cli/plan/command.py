@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +27,7 @@ def plan(
             "--policy",
             "-p",
             help="Who starts when room is free: fifo, best-effort, easy, easy-sjbf, conservative, depth-8, slack, "
-            "delay, optimal, optimal-makespan, optimal-slowdown.",
+            "slack-80, delay, delay-300, optimal, optimal-makespan, optimal-slowdown, optimal-batch.",
             show_default="conservative",
         ),
     ] = None,
@@ -90,6 +89,7 @@ def plan(
     from kant_opt.cli.watch import waiting
     from kant_opt.errors import InputError
     from kant_opt.io import read_request, write_atomic
+    from kant_opt.io.html import check_charts
     from kant_opt.metrics import Placed
     from kant_opt.planning import Patience, plan_diff, replan
     from kant_opt.planning import plan as make_plan
@@ -99,8 +99,8 @@ def plan(
         for kept in (source, previous):
             _keep_apart(option, out, kept)
     _keep_apart("--html", html, json)
-    if html is not None and not (find_spec("altair") and find_spec("vl_convert")):
-        raise InputError("charts need altair and vl-convert", place="--html", way_out="pip install 'kant-opt[report]'")
+    if html is not None:
+        check_charts()
     chosen = {"--policy": policy, "--horizon-s": horizon_s, "--head-timeout-s": head_timeout_s}
     given = [option for option, value in {**chosen, "--patience-s": patience_s}.items() if value is not None]
     if previous is not None and given:

@@ -21,6 +21,8 @@ _KINDS = {
 _UNITS = (("days", 3 * 86_400, 86_400), ("hours", 3 * 3_600, 3_600), ("minutes", 180, 60), ("seconds", 0, 1))
 _LEAST_PX, _LEAST_PX_OF_DOMAIN, _HIGHEST = 16, 28, 400
 """Pixels of a row."""
+_STROKED_PX = 3
+"""Bars lower than this have no white edge, of which they would consist."""
 _LETTER = 6.5
 """Pixels of a letter in a bar, about."""
 _LONGEST = 160
@@ -37,6 +39,7 @@ def charts(words: PlanWords, drawn: Chart) -> dict[str, Any]:
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     hover = alt.selection_point(on="pointerover", clear="pointerout", fields=["job"], empty=False, name="hover")
     find = alt.param(name="find", value="", bind=alt.binding(input="search", placeholder="part of a job's name"))
+    thick = f"datum.y2 - datum.y > {_STROKED_PX / row_px}"
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, max(1, rows)], reverse=True, nice=False, zero=False))
     bars = (
         alt.Chart(alt.NamedData("bars"))
@@ -53,7 +56,7 @@ def charts(words: PlanWords, drawn: Chart) -> dict[str, Any]:
                 legend=alt.Legend(orient="top"),
             ),
             stroke=alt.condition(hover, alt.value("black"), alt.value("white")),
-            strokeWidth=alt.condition(hover, alt.value(2), alt.value(0.5)),
+            strokeWidth=alt.when(hover).then(alt.value(2)).when(thick).then(alt.value(0.5)).otherwise(alt.value(0)),
             opacity=alt.condition("!find || indexof(lower(datum.job), lower(find)) >= 0", alt.value(1), alt.value(0.1)),
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("job", "GPUs", "start", "end", "where", "why")],
         )
@@ -62,7 +65,7 @@ def charts(words: PlanWords, drawn: Chart) -> dict[str, Any]:
     names = (
         alt.Chart(alt.NamedData("names"))
         .mark_text(clip=True, align="left", dx=3, fontSize=10, color="black")
-        .encode(x=axis.encoding(alt), y=y, text="name:N")
+        .encode(x=axis.encoding(alt, title=True), y=y, text="name:N")
     )
     lines = alt.Chart(alt.NamedData("rows")).mark_rule(color="#d5dae0").encode(y=y, x=alt.value(0), x2=alt.value(WIDTH))
     titles = (

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kant_opt.cli.plan.words import PlanWords
-from kant_opt.fabric import build_fabric
+from kant_opt.fabric import Path, build_fabric
 from kant_opt.metrics.occupancy import ends_of_running
 from kant_opt.schema import NODE_LEVEL, Hold, PlannedJob
 
+_DIGITS = re.compile(r"([0-9]+)", re.ASCII)
 MOST_NODES, MOST_DOMAINS = 64, 400
 """The most rows: a row is a node where there are few, else the innermost domain of which there are few enough."""
 
@@ -54,7 +56,7 @@ class Chart:
             ),
             "",
         )
-        domains = fabric.domains(self.level) if self.level else ((),)
+        domains = sorted(fabric.domains(self.level), key=_natural) if self.level else [()]
         depth = len(domains[0]) if domains else 0
         self.rows = ["/".join(path[-1:]) or "all nodes" for path in domains]
         number = {path: i for i, path in enumerate(domains)}
@@ -120,6 +122,11 @@ class _Lane:
             pieces.append((at, at + size))
         self._taken = sorted([*self._taken, *((low, high, end) for low, high in pieces)], key=lambda piece: piece[0])
         return pieces
+
+
+def _natural(path: Path) -> list[list[tuple[int, str]]]:
+    """Return a key by which l2 comes before l10."""
+    return [[(int(part), "") if part.isdecimal() else (0, part) for part in _DIGITS.split(name)] for name in path]
 
 
 def _held(hold: Hold) -> int:
