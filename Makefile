@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb bench-search clean
+.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb bench-search bench-coupled bench-optima bench-backfill bench-schedule clean
 
 demo: $(READY)            ## place the waiting gangs of a real 2,048-node cluster and show the answer
 	$(BIN)/kant-opt place instances/slurm-2048.json.gz; test $$? -le 1  # 1: some gangs have to wait
@@ -38,6 +38,24 @@ bench-openb: $(READY)     ## the tables of docs/benchmarks/openb.md
 
 bench-search: $(READY)    ## the table of docs/benchmarks/search.md
 	PYTHONPATH=tests $(BIN)/python -m bench.search_report
+
+bench-coupled: $(READY)   ## the tables of docs/benchmarks/coupled.md; runs are kept, a second call goes on
+	PYTHONPATH=tests $(BIN)/python -m bench.coupled_report run --out .benchmarks/coupled.jsonl --seconds 60
+	PYTHONPATH=tests $(BIN)/python -m bench.coupled_report table --out .benchmarks/coupled.jsonl --seconds 60
+
+bench-optima: $(READY)    ## the table of docs/benchmarks/known-optima.md
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.report
+
+bench-backfill: $(READY)  ## the tables of docs/benchmarks/backfill.md
+	$(BIN)/python -m tests.bench.backfill_report logs
+	$(BIN)/python -m tests.bench.backfill_report queue
+
+bench-schedule: $(READY)  ## the tables of docs/benchmarks/schedule.md
+	$(BIN)/python -m tests.benchmarks_time.psplib_report j30 --work 3
+	$(BIN)/python -m tests.benchmarks_time.psplib_report j60 --work 1
+	$(BIN)/python -m tests.benchmarks_time.psplib_report j120 --work 1
+	$(BIN)/python -m tests.benchmarks_time.strip_report --most 60 --work 0.3
+	$(BIN)/python -m tests.benchmarks_time.queue_report 60 --seconds 30
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
