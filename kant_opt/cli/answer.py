@@ -174,7 +174,8 @@ def show_notes(page: Page, notes: Sequence[str], outcome: Outcome | Plan) -> Non
     hit = outcome.run.limit_hit
     limit = [_LIMITS.get(hit, f"the limit {hit} was reached")] if hit else []
     flags = [f"{flag.subject}: {flag.text}" for flag in outcome.flags]
-    told = [*limit, *outcome.run.notes, *notes, *flags]
+    program = [f"program solved: {outcome.run.formulation}"] if outcome.run.formulation else []
+    told = [*limit, *program, *outcome.run.notes, *notes, *flags]
     if told:
         page.heading("Notes")
         page.items(told)

@@ -46,12 +46,15 @@ def export(
         typer.Option(metavar="VALUE", help="Value that a level before it may not fall behind, first to last; repeat."),
     ] = None,
     classes: Annotated[
-        bool, typer.Option("--classes", help="In a .mzn: count alike nodes as one class, where that is exact.")
+        bool,
+        typer.Option("--classes", help="Count alike nodes as one class: smaller. In a .mzn only where that is exact."),
     ] = False,
     format: options.Format = None,  # noqa: A002 - the option's name
     force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
 ) -> None:
-    """Write the per-node program, exact for every request, for a solver of your own; as .mzn, its MiniZinc twin.
+    """Write the exact program of a request, for a solver of your own; as .mzn, its MiniZinc twin.
+
+    Without --classes it has a variable per podset and node, with them one per class of alike nodes, as kant_opt solves.
 
     Levels are optimised one after another: the first, then the next with the value reached kept, and so on.
     Names of variables tell podset and node. `kant-opt verify` judges the placement that you make of the answer.
@@ -75,14 +78,12 @@ def export(
         raise InputError(
             f"no form ends in {target.suffix!r}", place=out, way_out=f"use {', '.join(_FORMS)}, or one of them with .gz"
         )
-    if classes and form != ".mzn":
-        raise InputError(f"{form} has no form with classes", place=out, way_out="leave out --classes, or write a .mzn")
     if target.exists() and not force:
         raise InputError("the file exists", place=out, way_out="give --force to replace it")
     request, _ = read_request(source, format=format)
     fabric = build_fabric(request.fabric, request.nodes)
     check_levels(request, fabric)
-    writing = _twin(request, fabric, classes) if form == ".mzn" else _program(request, fabric, form)
+    writing = _twin(request, fabric, classes) if form == ".mzn" else _program(request, fabric, form, classes)
     names = writing.levels
     if level is not None and level not in names:
         raise UnknownName("objective level", level, names)
@@ -97,13 +98,17 @@ def export(
     Page().line(f"{out}: level {names[position]!r} of {', '.join(names)}; {writing.size}")
 
 
-def _program(request: Request, fabric: Fabric, form: str) -> _Writing:
+def _program(request: Request, fabric: Fabric, form: str, classes: bool) -> _Writing:
+    from kant_opt.formulation.classes import fold
     from kant_opt.formulation.export import to_cp_sat, to_lp, to_mps
     from kant_opt.formulation.per_node import PerNode
+    from kant_opt.formulation.written import Written
     from kant_opt.view import Cluster, Free, compile_gangs
 
     cluster = Cluster(request, fabric)
-    program = PerNode(cluster, Free(cluster), compile_gangs(cluster)).program
+    free, gangs = Free(cluster), compile_gangs(cluster)
+    written = Written(cluster, free, gangs, fold(cluster, free, gangs)) if classes else PerNode(cluster, free, gangs)
+    program = written.program
     write, size = {".lp": to_lp, ".mps": to_mps, ".pbtxt": to_cp_sat}[form], program.stats()
     return _Writing(
         levels=[level.name for level in program.levels],

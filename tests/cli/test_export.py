@@ -59,10 +59,9 @@ def test_cp_sat_text_is_of_the_level_asked_for(request_file: Path, tmp_path: Pat
         (["out.lp", "--level", "trafic"], "did you mean 'traffic'"),
         (["out.lp", "--keep", "1"], "1 values to keep, but 0 levels come before"),
         (["request.json.lp", "--level", ""], "unknown objective level ''"),
-        (["out.lp", "--classes"], ".lp has no form with classes"),
         (["out.mzn", "--level", "trafic"], "did you mean 'traffic'"),
     ],
-    ids=["form", "level", "keep", "empty", "classes", "level of a twin"],
+    ids=["form", "level", "keep", "empty", "level of a twin"],
 )
 def test_mistakes_get_a_sentence(request_file: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
     out, *options = arguments
@@ -100,3 +99,16 @@ def test_classes_that_would_not_be_exact_are_refused(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "pods of 2 and of 3 GPUs meet" in result.stderr
     assert not (tmp_path / "x.mzn").exists()
+
+
+def test_classes_make_the_program_smaller(tmp_path: Path) -> None:
+    """Two racks of twenty alike nodes: forty variables for the pods of a gang, or one per rack."""
+    source = tmp_path / "request.json"
+    save(racks("|".join([",".join(["8"] * 20)] * 2), jobs=[gang("a", 25, 8)]), source)
+    said = []
+    for options in ([], ["--classes"]):
+        out = tmp_path / f"out{len(options)}.lp"
+        result = CliRunner().invoke(app, ["export", str(source), str(out), *options])
+        assert result.exit_code == 0, result.output
+        said.append(int(result.output.split(";")[1].split()[0].replace(",", "")))
+    assert said[1] * 3 < said[0]
