@@ -36,7 +36,8 @@ def charts(words: PlanWords, drawn: Chart) -> dict[str, Any]:
     axis = _Axis(words)
     rows = len(drawn.rows)
     row_px = min(_HIGHEST, max(_LEAST_PX if drawn.level == NODE_LEVEL else _LEAST_PX_OF_DOMAIN, 600 // max(1, rows)))
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    wheel = "wheel![event.ctrlKey]"  # the wheel alone scrolls the page, which may be long
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom", zoom=wheel)
     hover = alt.selection_point(on="pointerover", clear="pointerout", fields=["job"], empty=False, name="hover")
     find = alt.param(name="find", value="", bind=alt.binding(input="search", placeholder="part of a job's name"))
     thick = f"datum.y2 - datum.y > {_STROKED_PX / row_px}"

@@ -18,8 +18,8 @@ def page_of(words: PlanWords, name: str) -> str:
 <span class="quiet">{text(words.policy)}; now is {text(words.clock.stamp(words.plan.now_s))}; \
 GPUs allocated of the healthy: {text(words.use(words.occupancy))}</span></p>
 {chart("charts")}
-<p class="quiet">{text(rows)}; a bar is as high as its share of the row's GPUs. Scroll over the
-charts to zoom, drag to move, double-click to see all again.</p>
+<p class="quiet">{text(rows)}; a bar is as high as its share of the row's GPUs. Scroll with
+Ctrl over the chart to zoom, drag to move, double-click to see all again.</p>
 {_objective(words)}
 {"".join(items(heading, listed) for heading, listed in words.without_start())}
 {items("Notes", [f"{flag.subject}: {flag.text}" for flag in words.plan.flags])}"""
