@@ -137,12 +137,13 @@ def test_pools_that_share_no_node_are_markets_of_their_own() -> None:
 
 
 def test_a_solver_that_fails_costs_its_bound_and_not_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The competition that only rents see is then not proven; the gangs are placed all the same."""
+    """The competition that only solvers see is then not proven; the gangs are placed all the same."""
 
     def fail(*_: object) -> None:
         raise RuntimeError("out of order")
 
     monkeypatch.setattr("kant_opt.backends.rents.maximise", fail)
-    outcome = place(racks("1,1,1|1,1,1", jobs=[gang("a", 2), gang("b", 2), gang("c", 2)]))
+    monkeypatch.setattr("kant_opt.backends.arcflow._bound", fail)
+    outcome = place(racks("1,1,1|1,1,1", jobs=[gang("a", 2), gang("b", 2), gang("c", 2)]), backend="search")
     assert outcome.reasons == ()
     assert {level.name: level.bound for level in outcome.levels}["traffic"] == 0
