@@ -32,7 +32,7 @@ const specs = JSON.parse(document.getElementById("specs").textContent);
 for (const [id, spec] of Object.entries(specs)) {
   const options = { actions: false, renderer: "canvas" };
   if (document.getElementById(id + "-inputs")) options.bind = "#" + id + "-inputs";
-  const zooms = (event) => { if (event.ctrlKey) event.preventDefault(); }; // the chart, not the page: Vega may say so late
+  const zooms = (event) => { if (event.ctrlKey) event.preventDefault(); }; // the chart, not the page: Vega says so late
   document.getElementById(id).addEventListener("wheel", zooms, { passive: false });
   vegaEmbed("#" + id, spec, options).catch((error) => {
     document.getElementById(id).textContent = "This chart cannot be drawn: " + error;
