@@ -15,6 +15,7 @@ from kant_opt.cli.fabric import fabric_app
 from kant_opt.cli.guard import GuardedGroup
 from kant_opt.cli.place import place
 from kant_opt.cli.plan import plan
+from kant_opt.cli.replay import replay
 from kant_opt.cli.schema import schema
 from kant_opt.cli.verify import verify
 
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (place, plan, explain, verify, convert, export, schema, backends):
+for _command in (place, plan, replay, explain, verify, convert, export, schema, backends):
     app.command()(_command)
 app.add_typer(fabric_app, name="fabric")
 

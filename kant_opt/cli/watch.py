@@ -52,7 +52,7 @@ def watched(*, shown: bool) -> Iterator[Watch]:
     After a second a line on stderr tells news where `shown` and stderr is a terminal; it is gone afterwards.
     """
     watch = Watch()
-    with _asked_by_control_c(watch.stop), _line(watch.__rich__, shown=shown):
+    with _asked_by_control_c(watch.stop), telling(watch.__rich__, shown=shown):
         yield watch
 
 
@@ -60,12 +60,13 @@ def watched(*, shown: bool) -> Iterator[Watch]:
 def waiting(*, shown: bool) -> Iterator[None]:
     """Within it a line on stderr tells the time that has passed, as in `watched`; Ctrl-C ends the program."""
     started = perf_counter()
-    with _line(lambda: Text(f"{perf_counter() - started:.0f} s; Ctrl-C ends it", style="dim"), shown=shown):
+    with telling(lambda: Text(f"{perf_counter() - started:.0f} s; Ctrl-C ends it", style="dim"), shown=shown):
         yield
 
 
 @contextmanager
-def _line(render: Callable[[], Text], *, shown: bool) -> Iterator[None]:
+def telling(render: Callable[[], Text], *, shown: bool) -> Iterator[None]:
+    """Within it, after a second, a line on stderr shows what `render` says, where `shown` and stderr is a terminal."""
     console = Console(stderr=True)
     live = Live(get_renderable=render, console=console, transient=True, refresh_per_second=4)
     timer = Timer(_QUIET_S, live.start)

@@ -147,7 +147,9 @@ def test_a_terminal_without_the_characters_gets_others() -> None:
 
 
 def _commands() -> list[tuple[str, ...]]:
-    return [(name,) for name in ("place", "plan", "explain", "verify", "convert", "export", "schema", "backends")] + [
+    return [
+        (name,) for name in ("place", "plan", "replay", "explain", "verify", "convert", "export", "schema", "backends")
+    ] + [
         ("fabric", "list"),
         ("fabric", "show"),
     ]
