@@ -63,7 +63,7 @@ def _body(both: SideBySide, base: str, heat: Heat | None, charts: dict[str, Spec
         "Jobs that never started count with their wait so far, which is less than the true one.</p>\n",
         _differences(both, base),
         items("What was replayed", _replayed(both)),
-        f"<h2>Over time</h2>\n{_quiet(f'The window{seed}. Scroll over the first chart to zoom, drag to move.')}",
+        f"<h2>Over time</h2>\n{_quiet(f'The window{seed}. ' + _ZOOM)}",
         chart("series"),
         f"<h2>Waits by size of job (JWTD)</h2>\n{_quiet(_JWTD + _over_seeds(both))}{chart('waits')}",
     ]
@@ -77,6 +77,7 @@ def _body(both: SideBySide, base: str, heat: Heat | None, charts: dict[str, Spec
     return "\n".join(parts) + items("Notes", first.notes)
 
 
+_ZOOM = "Scroll with Ctrl over the first chart to zoom, drag to move, double-click to see all again."
 _JWTD = "Dot: mean. Ticks on the line: median and 90 %; its upper end: 99 %. Linear below a minute, logarithmic above. "
 
 

@@ -41,7 +41,8 @@ def series_chart(both: SideBySide) -> Spec:
             row: dict[str, Any] = {"p": safe(run.name), "t": round((run.series.start_s[i] - start) / size, 5)}
             row |= {name: round(fmean(c[i : i + step]), 5) for name, c in columns.items() if c is not None}
             rows.append(row)
-    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    wheel = "wheel![event.ctrlKey]"  # the wheel alone scrolls the page
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom", zoom=wheel)
     panels = []
     for i, (name, title, format_) in enumerate(shown):
         last = i == len(shown) - 1
