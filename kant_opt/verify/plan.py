@@ -192,8 +192,9 @@ class _Walk:
         nodes |= {h.node for run in starting for held in self.of_job[run.job] if held.is_on(time) for h in held.holds}
         wide = self._reaches_further
         running = self._on(time, self.index.nodes if wide else nodes)
+        starts = {run.job for run in starting}
         jobs = tuple(
-            job.model_copy(update={"after": ()})
+            _free_of_time(job, over=job.name not in starts and self._is_over(job.name, time))
             for job in (self.request.jobs if wide else [self.jobs[run.job] for run in starting])
         )
         request = self.request.model_copy(
@@ -209,6 +210,11 @@ class _Walk:
         placement = Placement.model_construct(jobs=tuple(PlacedJob(job=run.job, pods=run.pods) for run in starting))
         for broken in check(RequestIndex(request, self.fabric), placement):
             yield Violation(broken.rule, broken.subject, f"at {time}: {broken.text}")
+
+    def _is_over(self, job: str, time: int) -> bool:
+        """Return whether a job has run and does so no more."""
+        held = self.of_job[job]
+        return bool(held) and not any(one.is_on(time) for one in held)
 
     @cached_property
     def _reaches_further(self) -> bool:
@@ -256,6 +262,12 @@ class _Walk:
                     )
                 )
         return _Running(job.name, tuple(holds), run.start_s, run.end_s)
+
+
+def _free_of_time(job: Job, *, over: bool) -> Job:
+    """Return the job as the rules of a placement see it: predecessors are looked at elsewhere, what is over is done."""
+    podsets = tuple(p.model_copy(update={"finished": p.count}) for p in job.podsets) if over else job.podsets
+    return job.model_copy(update={"after": (), "podsets": podsets})
 
 
 def _allocations(running: Iterable[_Running], nodes: set[str] | None) -> Iterator[Allocation]:

@@ -221,6 +221,14 @@ def test_a_group_starts_as_one_and_each_member_is_told() -> None:
     assert "'b'" in why(found, "b").sentence
 
 
+def test_a_member_that_ends_before_its_group_starts_is_no_longer_missed() -> None:
+    """ "runs" has all its pods and ends at 20; the two others of its group start then, in the room it leaves."""
+    jobs = (gang("runs", 1, 2), gang("a", 1, walltime_s=5), gang("b", 1, walltime_s=5))
+    group = JobGroup(name="g", jobs=("runs", "a", "b"))
+    held = (running("runs", {"n": 1}, gpus=2, until_s=20),)
+    assert starts(plan(one_node(*jobs, gpus=2, groups=(group,), allocations=held))) == {"a": 20, "b": 20}
+
+
 def test_a_group_whose_member_waits_for_another_never_starts() -> None:
     jobs = (gang("a", 1, walltime_s=5), gang("b", 1, walltime_s=5, after=("a",)))
     found = plan(one_node(*jobs, gpus=2, groups=(JobGroup(name="g", jobs=("a", "b")),)))
