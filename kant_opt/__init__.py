@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kant_opt.planning import ORDERS, POLICIES, Patience
     from kant_opt.planning.plan import plan
     from kant_opt.planning.replan import plan_diff, replan
+    from kant_opt.replay import ReplayResult, read_trace
+    from kant_opt.replay import replay as replay_trace
     from kant_opt.schema import (
         Allocation,
         Apart,
@@ -83,6 +85,7 @@ _HOMES = {
     "io": "load_placement read_request save",
     "metrics": "Placed before_and_after cluster_measures job_spans job_stretch measure",
     "planning": "ORDERS POLICIES Patience plan plan_diff replan",
+    "replay": "ReplayResult read_trace replay_trace",
     "schema": "Allocation Apart CauseCount Certificate Eviction FabricSpec Flag Gpu Hold Job JobGroup LevelFit "
     "LevelValue Limits Link Node Objective Outcome PlacedJob PlacedPods Placement Plan PlanChange "
     "PlanDiff PlannedJob PodSet Queue Quota QuotaRaise Reason Relaxation RentMarket RentTable Request "
@@ -91,7 +94,8 @@ _HOMES = {
     "verify": "Violation verify_placement verify_plan",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
-_OTHER_NAMES = {"verify_placement": "verify"}  # `kant_opt.verify` is the package: one name cannot be both
+_OTHER_NAMES = {"verify_placement": "verify", "replay_trace": "replay"}
+"""`kant_opt.verify` and `kant_opt.replay` are packages: one name cannot be both."""
 
 __all__ = [  # noqa: RUF022 - by home, as above
     "__version__",
@@ -125,6 +129,9 @@ __all__ = [  # noqa: RUF022 - by home, as above
     "plan",
     "plan_diff",
     "replan",
+    "ReplayResult",
+    "read_trace",
+    "replay_trace",
     "Allocation",
     "Apart",
     "CauseCount",
