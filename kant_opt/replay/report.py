@@ -49,21 +49,21 @@ def report_html(
         charts["stretch"] = stretch_chart(both)
     if heat is not None:
         charts["heat"] = heat_chart(heat)
-    return html_page(f"{first.trace}: replay", _body(both, against, heat, charts), charts)
+    return html_page(f"{_title(both)}: replay", _body(both, against, heat, charts), charts)
 
 
 def _body(both: SideBySide, base: str, heat: Heat | None, charts: dict[str, Spec]) -> str:
     first = both.results[0]
-    seed = f" of seed {first.seed}" if len(both.seeds) > 1 else ""
+    shown = f"Seed {first.seed}. " if len(both.seeds) > 1 else ""
     parts = [
-        f"<h1>{text(first.trace)}</h1>\n<p>{text(_summary(both))}</p>\n",
+        f"<h1>{text(_title(both))}</h1>\n<p>{text(_summary(both))}</p>\n",
         f"<h2>Policies side by side</h2>\n{_policies(both)}",
         '<p class="quiet">GAR: GPUs in use of all. SOR: GPU-seconds used of all there were. GFR: nodes used in part, '
         "of all nodes. Step time / least: estimated step time over that of the least possible placement (JTTED). "
         "Jobs that never started count with their wait so far, which is less than the true one.</p>\n",
         _differences(both, base),
         items("What was replayed", _replayed(both)),
-        f"<h2>Over time</h2>\n{_quiet(f'The window{seed}. ' + _ZOOM)}",
+        f"<h2>Over time</h2>\n{_quiet(shown + _ZOOM)}",
         chart("series"),
         f"<h2>Waits by size of job (JWTD)</h2>\n{_quiet(_JWTD + _over_seeds(both))}{chart('waits')}",
     ]
@@ -71,8 +71,10 @@ def _body(both: SideBySide, base: str, heat: Heat | None, charts: dict[str, Spec
         told = "Means over the jobs of a class; 1 is the least possible. " + _over_seeds(both)
         parts.append(f"<h2>Stretch by size of job (JTTED)</h2>\n{_quiet(told)}{chart('stretch')}")
     if heat is not None:
-        told = f"Each cell is one {heat.cell_level}" + (f", each row one {heat.row_level}" if heat.row_level else "")
-        told += f"; times{seed} from the start of the window."
+        told = f"{shown}Each cell is one {heat.cell_level}" + (
+            f", each row one {heat.row_level}" if heat.row_level else ""
+        )
+        told += "; times from the start of the window."
         parts.append(f"<h2>The fabric at chosen times</h2>\n{_quiet(told)}{chart('heat')}")
     return "\n".join(parts) + items("Notes", first.notes)
 
@@ -87,6 +89,11 @@ def _over_seeds(both: SideBySide) -> str:
 
 def _quiet(told: str) -> str:
     return f'<p class="quiet">{text(told)}</p>\n'
+
+
+def _title(both: SideBySide) -> str:
+    traces = dict.fromkeys(result.trace for result in both.results)
+    return next(iter(traces)) + (f" and {len(traces) - 1} more" if len(traces) > 1 else "")
 
 
 def _summary(both: SideBySide) -> str:

@@ -142,6 +142,7 @@ def heat_chart(heat: Heat) -> Spec:
     labelled = heat.num_rows <= 40
     row_px = 12 if labelled else max(3, 480 // heat.num_rows)
     label = alt.Axis(labelLimit=140, labelFontSize=9, ticks=False) if labelled else None
+    header = {"labelFontWeight": "bold", "labelLimit": 240}
     place = alt.LookupData(data=alt.NamedData("places"), key="c", fields=["x", "row", "n", "gpus"])
     chart = (
         alt.Chart(alt.NamedData("cells"))
@@ -151,7 +152,7 @@ def heat_chart(heat: Heat) -> Spec:
         .mark_rect(stroke="white", strokeWidth=0.4 if px >= 5 else 0)
         .encode(
             x=alt.X("x:O", axis=None),
-            y=alt.Y("row:O", title=heat.row_level or None, axis=label, sort=heat.rows),
+            y=alt.Y("row:O", title=None, axis=label, sort=heat.rows),
             color=alt.Color(
                 "u:Q",
                 title="GPUs in use",
@@ -167,8 +168,10 @@ def heat_chart(heat: Heat) -> Spec:
         )
         .properties(width=max(90, px * heat.num_columns), height=row_px * heat.num_rows)
         .facet(
-            row=alt.Row("p:N", title=None, sort=heat.policies, header=alt.Header(labelFontWeight="bold")),
-            column=alt.Column("t:N", title=None, sort=heat.times, header=alt.Header(labelFontWeight="bold")),
+            row=alt.Row(
+                "p:N", title=None, sort=heat.policies, header=alt.Header(labelAngle=0, labelAlign="left", **header)
+            ),
+            column=alt.Column("t:N", title=None, sort=heat.times, header=alt.Header(**header)),
             spacing=12,
         )
     )
