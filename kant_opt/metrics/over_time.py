@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kant_opt.metrics.steps import Integers, Steps
 
 NUM_BINS = 400
 """Points of a series."""
+_BEFORE_ALL = -(1 << 40)
+"""Seconds; the GPUs are there since then."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,11 @@ class Series:
     end_s: int
     """End of the last one."""
     gar: tuple[float, ...]
-    """GPUs in use / GPUs."""
+    """GPU-seconds used / GPU-seconds there were, in the bin: the mean of GAR."""
     sor: tuple[float, ...]
     """GPU-seconds used / GPU-seconds there were, from the start of the window to the end of the bin."""
     gfr: tuple[float, ...] | None
-    """Broken nodes / nodes; None where no nodes were looked at."""
+    """Broken nodes / all nodes with GPUs; None where no nodes were looked at."""
     running_jobs: tuple[float, ...]
     waiting_jobs: tuple[float, ...]
     waiting_gpus: tuple[float, ...]
@@ -69,10 +72,16 @@ class OverTime:
     """A replay in steps: what is used, what waits, what is broken. Costs a sort of all starts and ends."""
 
     def __init__(
-        self, held: Sequence[Held], queued: Sequence[Queued], gpus: int, node_gpus: Sequence[int] | None = None
+        self,
+        held: Sequence[Held],
+        queued: Sequence[Queued],
+        gpus: int,
+        node_gpus: Sequence[int] | None = None,
+        out: Sequence[tuple[int, int, int]] = (),
     ) -> None:
-        """`gpus` there are; `node_gpus` of each node, where nodes were looked at."""
-        self.gpus = max(1, gpus)
+        """`gpus` there are, less those `out` in (start, end, GPUs); `node_gpus` of each node, where looked at."""
+        everything = np.array([[_BEFORE_ALL, gpus]], dtype=np.int64)
+        self.there = Steps(np.concatenate([everything, _changes((s, e, -g) for s, e, g in out)]))
         self.used = Steps(_changes((h.start_s, h.end_s, h.gpus) for h in held))
         self.running = Steps(_changes((h.start_s, h.end_s, 1) for h in held))
         self.waiting_jobs = Steps(_changes((q.start_s, q.end_s, 1) for q in queued))
@@ -83,13 +92,13 @@ class OverTime:
     def series(self, start: int, end: int, num_bins: int = NUM_BINS) -> Series:
         """Return [start, end), which is not empty, in at most `num_bins` bins."""
         edges = np.unique(np.linspace(start, end, min(num_bins, end - start) + 1).astype(np.int64))
-        used = self.used.bins(edges)
-        spent = np.cumsum(used * np.diff(edges))
+        lengths = np.diff(edges)
+        spent, there = self.used.bins(edges) * lengths, self.there.bins(edges) * lengths
         return Series(
             start_s=tuple(edges[:-1].tolist()),
             end_s=end,
-            gar=tuple((used / self.gpus).tolist()),
-            sor=tuple((spent / (self.gpus * (edges[1:] - start))).tolist()),
+            gar=tuple(_ratio(spent, there).tolist()),
+            sor=tuple(_ratio(np.cumsum(spent), np.cumsum(there)).tolist()),
             gfr=None if self.broken is None else tuple((self.broken.bins(edges) / self.nodes).tolist()),
             running_jobs=tuple(self.running.bins(edges).tolist()),
             waiting_jobs=tuple(self.waiting_jobs.bins(edges).tolist()),
@@ -99,14 +108,25 @@ class OverTime:
     def shares(self, start: int, end: int) -> Shares:
         """Return the ratios over [start, end), which is not empty."""
         broken = self.broken
+        times = np.concatenate([self.used.times, self.there.times])
+        edges = np.unique(np.concatenate([[start, end], times[(times > start) & (times < end)]]))
+        lengths = np.diff(edges)
+        gar = _ratio(self.used.bins(edges), self.there.bins(edges))
+        order = np.argsort(gar, kind="stable")
+        half = int(np.searchsorted(2 * np.cumsum(lengths[order]), end - start))
         return Shares(
-            gar_mean=self.used.mean(start, end) / self.gpus,
-            gar_median=self.used.median(start, end) / self.gpus,
-            sor=self.used.total(start, end) / (self.gpus * (end - start)),
+            gar_mean=float((gar * lengths).sum()) / (end - start),
+            gar_median=float(gar[order][half]),
+            sor=self.used.total(start, end) / max(1, self.there.total(start, end)),
             gfr_mean=None if broken is None else broken.mean(start, end) / self.nodes,
             gfr_median=None if broken is None else broken.median(start, end) / self.nodes,
             peak_gpus=self.used.largest(start, end),
         )
+
+
+def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return part / whole, 0 where there is nothing."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
 def _changes(spans: Iterable[tuple[int, int, int]]) -> Integers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import process_time
 
@@ -11,7 +11,9 @@ from kant_opt.planning import ORDERS, Policy
 from kant_opt.planning.board import Board, Run
 from kant_opt.planning.ticket import Ticket
 from kant_opt.planning.timeline import instants
+from kant_opt.planning.topological import TopologicalSpace
 from kant_opt.replay.checkpoint import Kept, keep, resume
+from kant_opt.replay.outages import Outage, striker
 from kant_opt.replay.spaces import nodes_used
 from kant_opt.replay.stage import Stage
 
@@ -53,6 +55,7 @@ def run_course(
     *,
     backend: str,
     seed: int,
+    outages: Sequence[Outage] = (),
     kept: Kept | None = None,
     on_tick: OnTick | None = None,
     due: Callable[[], bool] | None = None,
@@ -63,12 +66,17 @@ def run_course(
     It is that between two instants, so that going on from it is what would have happened.
     """
     begun = process_time() - (kept.seconds if kept else 0.0)
-    board = Board(stage.space(backend, seed), ORDERS[order]())
+    space = stage.space(backend, seed)
+    board = Board(space, ORDERS[order]())
     tickets = stage.tickets
     start, come = min((ticket.submit for ticket in tickets), default=0), 0
     if kept is not None:
         resume(kept, board, policy, tickets)
         start, come = kept.next_s, kept.come
+    strike = None
+    if outages:
+        assert isinstance(space, TopologicalSpace), "only nodes fail"
+        strike = striker(outages, board, space, start - 1 if kept is None else kept.now_s)
     submits = [ticket.submit for ticket in tickets]
     by_position = {ticket: i for i, ticket in enumerate(tickets)}
     state: Kept | None = None
@@ -76,6 +84,8 @@ def run_course(
         if state is not None and save is not None:  # only now is it known when it goes on
             save(state.going_on_at(now))
             state = None
+        if strike is not None:
+            strike(now)
         policy.decide(board)
         if number % _LOOK_EVERY == 0:
             at = bisect_right(submits, now)

@@ -10,6 +10,7 @@ from kant_opt.metrics.over_time import Held, OverTime, Queued
 from kant_opt.metrics.sizes import SIZE_CLASSES, size_class
 from kant_opt.metrics.waits import ALL_SIZES, Waited, bounded_slowdown, wait_classes
 from kant_opt.replay.course import Course, Span
+from kant_opt.replay.outages import Outage
 from kant_opt.replay.result import JobRow, PolicyRun, StretchClass
 from kant_opt.replay.stage import Stage
 from kant_opt.replay.workload import ReplayJob
@@ -26,7 +27,13 @@ class Named:
     backend: str
 
 
-def measured(named: Named, stage: Stage, course: Course, window: tuple[int, int] | None) -> PolicyRun:
+def measured(
+    named: Named,
+    stage: Stage,
+    course: Course,
+    window: tuple[int, int] | None,
+    outages: Sequence[Outage] = (),
+) -> PolicyRun:
     """Return the measures over `window`, else from the first submission to the last end."""
     rows = _rows(stage, course)
     first = min((row.submit_s for row in rows), default=0)
@@ -35,11 +42,13 @@ def measured(named: Named, stage: Stage, course: Course, window: tuple[int, int]
     rows = [replace(row, counted=False) if not start <= row.submit_s < end else row for row in rows]
     counted = [row for row in rows if row.counted]
     waited = [_waited(row, end) for row in counted if row.fate != "impossible"]
+    gpus_of = {node.name: node.gpus for node in stage.nodes}
     over_time = OverTime(
         held=[Held(s.start_s, s.end_s, stage.jobs[s.position].gpus, s.where) for s in course.spans],
         queued=list(_queued(stage, course, last)),
         gpus=stage.gpus,
         node_gpus=[node.gpus for node in stage.nodes] or None,
+        out=[(outage.start_s, outage.end_s, gpus_of[outage.node]) for outage in outages],
     )
     return PolicyRun(
         name=named.name,

@@ -13,6 +13,7 @@ from kant_opt.planning import ORDERS, make_policy
 from kant_opt.replay.course import Course, run_course
 from kant_opt.replay.keeper import Keeper, digest
 from kant_opt.replay.measured import Named, measured
+from kant_opt.replay.outages import Outage, check_outages
 from kant_opt.replay.result import ReplayResult, Scaling
 from kant_opt.replay.spaces import placing_backend
 from kant_opt.replay.stage import Stage, counting_stage, fabric_stage
@@ -41,6 +42,7 @@ def replay(
     cool_down: float = 0.0,
     seed: int = 0,
     inference_zone: Zone | None = None,
+    outages: Sequence[Outage] = (),
     checkpoint: str | Path | None = None,
     checkpoint_every_s: float = 60.0,
     on_progress: OnProgress | None = None,
@@ -50,8 +52,9 @@ def replay(
     A policy is a name in POLICIES, with `/` and a backend that places gang by gang, with `@` and a name in ORDERS where
     they differ from `backend` and `order`: "easy", "fifo/binpack", "easy@shortest-first". On a number of GPUs only
     their number is looked at. `arrivals` brings jobs so many times as fast. `warm_up` and `cool_down` are shares of the
-    span of submissions that no measure looks at; without them the window ends with the last job. With `checkpoint` a
-    replay that was killed goes on, from that file, to the same result.
+    span of submissions that no measure looks at; without them the window ends with the last job. `outages` befall nodes
+    of a fabric: what runs there is lost, and runs again from its beginning. With `checkpoint` a replay that was killed
+    goes on, from that file, to the same result.
 
     Raises InputError or UnknownName for what cannot be meant. Time without nodes: some microseconds per job and its
     queue; with nodes: some milliseconds per question that the policy asks.
@@ -77,12 +80,17 @@ def replay(
         raise InputError("no job of it can be replayed", place=trace.name, way_out=f"its jobs: {work.counts}")
     if stage.queue is None:
         named = [Named(n.name, n.policy, n.order, "") for n in named]
+    if outages and stage.queue is None:
+        raise InputError("outages without nodes", way_out="give a fabric")
+    check_outages(outages, [node.name for node in stage.nodes])
+    outages = tuple(sorted(outages, key=lambda outage: (outage.start_s, outage.node)))
     window = _window(work, warm_up, cool_down)
-    of = digest(trace.jobs, stage.gpus, stage.nodes, stage.levels, named, walltimes, arrivals, seed, inference_zone)
+    options = (walltimes, arrivals, seed, inference_zone, outages)
+    of = digest(trace.jobs, stage.gpus, stage.nodes, stage.levels, named, *options)
     keeper = Keeper(None if checkpoint is None else Path(checkpoint), of, checkpoint_every_s)
     runs = []
     for one in named:
-        runs.append(measured(one, stage, _course(one, stage, seed, keeper, on_progress), window))
+        runs.append(measured(one, stage, _course(one, stage, seed, outages, keeper, on_progress), window, outages))
     jobs = runs[0].jobs
     counts = {**work.counts, "too_large": len(stage.too_large)}
     return ReplayResult(
@@ -93,12 +101,14 @@ def replay(
         scaling=Scaling(arrivals, stage.gpus, walltimes, work.load(stage.gpus)),
         window=window or (min(job.submit_s for job in jobs), max(max(j.end_s or 0 for j in run.jobs) for run in runs)),
         counts=counts,
-        notes=(*work.notes, *_too_large(stage)),
+        notes=(*work.notes, *_too_large(stage), *_failed(outages)),
         runs=tuple(runs),
     )
 
 
-def _course(one: Named, stage: Stage, seed: int, keeper: Keeper, on_progress: OnProgress | None) -> Course:
+def _course(
+    one: Named, stage: Stage, seed: int, outages: Sequence[Outage], keeper: Keeper, on_progress: OnProgress | None
+) -> Course:
     if one.name in keeper.done:
         return keeper.done[one.name]
 
@@ -112,6 +122,7 @@ def _course(one: Named, stage: Stage, seed: int, keeper: Keeper, on_progress: On
         one.order,
         backend=one.backend,
         seed=seed,
+        outages=outages,
         kept=keeper.under_way(one.name),
         on_tick=tick,
         due=lambda: keeper.due,
@@ -158,3 +169,7 @@ def _too_large(stage: Stage) -> list[str]:
     return [
         f"{len(large):,} jobs never fit on {stage.gpus:,} GPUs (the largest asks for {max(j.gpus for j in large):,})"
     ]
+
+
+def _failed(outages: Sequence[Outage]) -> list[str]:
+    return [f"{len(outages):,} failures of {len({o.node for o in outages}):,} nodes"] if outages else []

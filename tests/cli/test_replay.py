@@ -88,6 +88,13 @@ def test_a_checkpoint_is_gone_on_with(run: Run, log: Path, tmp_path: Path) -> No
     assert "checkpoint of another replay" in other.stderr
 
 
+def test_nodes_that_fail(run: Run, log: Path) -> None:
+    """64 nodes that each fail every 36 s in the mean do so within the 2 s of submissions."""
+    result = run("replay", log, "--fabric", "uneven-64", "--mtbf-h", 0.01, "--repair-h", 0.01, "--seed", 1)
+    assert result.exit_code == 0
+    assert "failures of" in result.stdout
+
+
 def test_mistakes_are_one_sentence(run: Run, log: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text(log.read_text() + "{\n")
@@ -100,6 +107,8 @@ def test_mistakes_are_one_sentence(run: Run, log: Path, tmp_path: Path) -> None:
         ((log, "--gpus", 8, "--json", log), "would overwrite"),
         ((log, "--gpus", 8, "--csv", log), "no folder can be made"),
         ((log, "--gpus", 8, "--arrivals", -1), "give a positive number"),
+        ((log, "--gpus", 8, "--mtbf-h", 5), "lets nodes fail, and there are none"),
+        ((log, "--fabric", "uneven-64", "--mtbf-h", 0), "give positive times"),
         ((bad, "--gpus", 8), "bad.jsonl: line 5: not JSON"),
         ((tmp_path / "nowhere", "--gpus", 8), "cannot be read"),
     ]

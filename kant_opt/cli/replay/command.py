@@ -11,6 +11,7 @@ from kant_opt.cli import options
 from kant_opt.cli.guard import UNPLACED
 
 if TYPE_CHECKING:
+    from kant_opt.replay.outages import Outage
     from kant_opt.replay.side_by_side import Cluster
 
 
@@ -59,6 +60,11 @@ def replay(
     first: Annotated[int | None, typer.Option(min=1, help="Only so many jobs from the beginning.")] = None,
     warm_up: Annotated[float, typer.Option(help="Share of the submissions' span to leave out at the start.")] = 0.0,
     cool_down: Annotated[float, typer.Option(help="Share to leave out at the end.")] = 0.0,
+    mtbf_h: Annotated[
+        float | None,
+        typer.Option(help="Let each node of the fabric fail so many hours apart, in the mean; drawn with --seed."),
+    ] = None,
+    repair_h: Annotated[float, typer.Option(help="Hours that a node that failed is out.")] = 12.0,
     trace_format: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="How TRACE is written, where its content does not tell.")
     ] = None,
@@ -95,6 +101,7 @@ def replay(
     from kant_opt.errors import InputError
     from kant_opt.io.files import write_atomic
     from kant_opt.io.traces import read_trace
+    from kant_opt.replay.outages import drawn_outages
     from kant_opt.replay.side_by_side import replay as replay_trace
     from kant_opt.replay.tables import save_tables, summary_json
 
@@ -114,10 +121,23 @@ def replay(
     read = read_trace(trace, format=trace_format, on_bad="skip" if skip_bad_lines else "stop")
     read = read if queue is None else read.of_queue(queue)
     read = read if first is None else read.first(first)
+    cluster = _cluster(fabric, gpus)
+    outages: tuple[Outage, ...] = ()
+    if mtbf_h is not None:
+        if not isinstance(cluster, tuple):
+            raise InputError("--mtbf-h lets nodes fail, and there are none", way_out="give a --fabric")
+        start = read.jobs[0].submit_s if read.jobs else 0
+        outages = drawn_outages(
+            [node.name for node in cluster[1]],
+            (start, start + round(read.span_s / max(arrivals, 1e-9))),
+            mtbf_s=mtbf_h * 3600,
+            repair_s=round(repair_h * 3600),
+            seed=seed,
+        )
     with progress(shown=not quiet) as tell:
         found = replay_trace(
             read,
-            _cluster(fabric, gpus),
+            cluster,
             policies=policies.split(","),
             order=order,
             backend=backend,
@@ -126,6 +146,7 @@ def replay(
             warm_up=warm_up,
             cool_down=cool_down,
             seed=seed,
+            outages=outages,
             checkpoint=checkpoint,
             on_progress=tell,
         )
@@ -146,12 +167,13 @@ def replay(
 
 
 def _cluster(fabric: str | None, gpus: int | None) -> Cluster | None:
+    from kant_opt.fabric import load_topology
     from kant_opt.io import read_request
 
     if fabric is None:
         return gpus
     path = Path(fabric)
     if path.suffix == ".toml" or (not path.exists() and path.suffix == "" and len(path.parts) == 1):
-        return fabric
+        return load_topology(fabric)
     request, _ = read_request(fabric)
     return request.fabric, request.nodes
