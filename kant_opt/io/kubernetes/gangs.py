@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kant_opt.io.kubernetes.levels import Levels
-from kant_opt.io.kubernetes.objects import Notes, Object
+from kant_opt.io.kubernetes.objects import Notes
 from kant_opt.io.kubernetes.pods import Group, Pod
-from kant_opt.io.kubernetes.resources import cuts_a_gpu, not_counted
-from kant_opt.io.kubernetes.selection import Selection, note_unread
+from kant_opt.io.kubernetes.podsets import LeaveOut, PodSetReader
 from kant_opt.schema import Allocation, Job, Node, parse
-
-_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
-_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
-_SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
-_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
-
-
-class _LeaveOut(Exception):
-    """A waiting job cannot be told in a request; the text says why."""
 
 
 @dataclass
@@ -38,10 +27,9 @@ class _PodSet:
 class GangReader:
     """Reads all pods of a cluster whose nodes and levels are known."""
 
-    def __init__(self, nodes: Sequence[Node], levels: Levels, *, mixed: bool, notes: Notes) -> None:
+    def __init__(self, nodes: Sequence[Node], podsets: PodSetReader, notes: Notes) -> None:
         self._nodes = {n.name for n in nodes}
-        self._levels, self._mixed, self._notes = levels, mixed, notes
-        self._selection = Selection(nodes)
+        self._podsets, self._notes = podsets, notes
         self.allocations: list[Allocation] = []
         self.jobs: list[Job] = []
 
@@ -93,32 +81,17 @@ class GangReader:
         self._add_allocation(f"{name} (ending)", [(p, "") for p in members if p.ending and not p.over])
 
     def _shape(self, pod: Pod) -> _PodSet:
-        rules = self._selection.rules(pod.spec)
-        rules["tolerations"] = [t for t in map(self._toleration, pod.spec.children("tolerations")) if t]
-        pools = pod.gpu_models or ((pod.gpu_resource,) if self._mixed and pod.gpu_resource else ())
-        rules["pools"] = pools
-        for key in (_REQUIRED, _PREFERRED, _SLICE_LEVEL, _SLICE_SIZE):
-            rules[key] = pod.annotations.get(key, "")
-        return _PodSet(pod.role, pod.demand, rules)
-
-    def _toleration(self, item: Object) -> dict[str, str] | None:
-        operator = item.text("operator", "Equal") or "Equal"
-        if operator not in ("Equal", "Exists"):
-            self._notes.add(f"tolerations with operator {operator!r} are not read", item.text("key"))
-            return None
-        fields = ("key", "value", "effect")
-        return {"operator": operator, **{f: item.text(f) for f in fields if item.text(f)}}
+        return _PodSet(pod.role, pod.demand, self._podsets.rules(pod))
 
     def _add_job(self, name: str, podsets: list[_PodSet]) -> None:
         pods = [p for s in podsets for p in s.waiting]
         try:
             data = [self._podset_data(s) for s in podsets]
-        except _LeaveOut as why:
+        except LeaveOut as why:
             self._notes.add(f"waiting jobs left out, {why}", name)
             return
         for pod in pods:
-            note_unread(pod.spec, self._notes, pod.name)
-            self._note_resources(pod)
+            self._podsets.note_unread(pod)
         if any(any(p.spec.children("schedulingGates")) for p in pods):
             self._notes.add("waiting jobs with scheduling gates are read as if the gates were open", name)
         known = [p for s in podsets for p in (*s.waiting, *s.running)]
@@ -136,39 +109,13 @@ class GangReader:
 
     def _podset_data(self, podset: _PodSet) -> dict[str, object]:
         count = len(podset.waiting) + len(podset.running) + podset.done
-        rules = dict(podset.rules)
-        required, preferred, slice_key, slice_size = (
-            str(rules.pop(key, "")) for key in (_REQUIRED, _PREFERRED, _SLICE_LEVEL, _SLICE_SIZE)
-        )
-        data: dict[str, object] = {
+        return {
             "name": podset.name,
             "count": count,
             "finished": podset.done,
-            "required_level": self._level(required),
-            "preferred_level": self._level(preferred),
             **podset.demand,
-            **rules,
+            **self._podsets.fields(podset.waiting, count, podset.rules),
         }
-        for pod in podset.waiting:
-            if "resourceClaims" in pod.spec:
-                raise _LeaveOut("they claim devices (resourceClaims)")
-            for name in not_counted(pod.held):
-                if cuts_a_gpu(name):
-                    raise _LeaveOut(f"they ask for {name}")
-        if slice_key:
-            size = int(slice_size) if slice_size.isdecimal() and len(slice_size) < 8 else 0
-            if not size or count % size:
-                raise _LeaveOut(f"their slices of {slice_size!r} pods do not divide the {count} pods there are")
-            data["slices"] = [{"level": self._level(slice_key), "size": size}]
-        return data
-
-    def _level(self, key: str) -> str | None:
-        if not key:
-            return None
-        level = self._levels.level_of(key)
-        if level is None:
-            raise _LeaveOut(f"no level stands for their topology label {key!r}")
-        return level
 
     def _add_allocation(self, name: str, members: list[tuple[Pod, str]]) -> None:
         if not members:
@@ -176,7 +123,7 @@ class GangReader:
         holds: dict[tuple[str, str], dict[str, int]] = {}
         shares: list[dict[str, object]] = []
         for pod, podset in members:
-            self._note_resources(pod)
+            self._podsets.note_resources(pod)
             demand = dict(pod.demand)
             if "gpu_milli" in demand or "gpu_memory_mib" in demand:
                 if (index := pod.gpu_index) is not None:
@@ -200,10 +147,6 @@ class GangReader:
             "until_s": max(until) if len(until) == len(pods) else None,
         }
         self.allocations.append(parse(Allocation, allocation, place=pods[0].item.place))
-
-    def _note_resources(self, pod: Pod) -> None:
-        for name in not_counted(pod.held):
-            self._notes.add(f"resource {name} is not counted, of pods", pod.name)
 
 
 def _alone(pod: Pod) -> Group:

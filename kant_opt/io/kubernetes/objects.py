@@ -92,6 +92,14 @@ class Object:
                 raise self.fault(f"{key}.{i}", f"{_told(value)} where text was expected", "put it in quotes")
         return tuple(values)
 
+    def integers(self, key: str) -> tuple[int, ...]:
+        """Return a list field of whole numbers."""
+        values = self._list(key)
+        for i, value in enumerate(values):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise self.fault(f"{key}.{i}", f"{_told(value)} where a whole number was expected", "write one")
+        return tuple(values)
+
     def texts(self, key: str) -> dict[str, str]:
         """Return a field that maps names to texts: labels, annotations, a node selector."""
         fields = self.child(key)
@@ -100,12 +108,14 @@ class Object:
     def amounts(self, key: str) -> dict[str, str]:
         """Return a field that maps resources to quantities; numbers become their text."""
         fields = self.child(key)
-        found = {}
-        for name, value in fields._data.items():
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise fields.fault(name, f"{_told(value)} where a quantity was expected", "write e.g. '8' or '64Gi'")
-            found[name] = str(value)
-        return found
+        return {name: fields.amount(name) for name in fields._data}
+
+    def amount(self, key: str) -> str:
+        """Return the text of a quantity, also of one that stands there as a number. The field must be there."""
+        value = self._data.get(key)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.fault(key, f"{_told(value)} where a quantity was expected", "write e.g. '8' or '64Gi'")
+        return str(value)
 
     def fault(self, key: str, problem: str, way_out: str) -> InputError:
         """Return the error that tells a problem of one field."""

@@ -51,12 +51,13 @@ class Group:
 class Pod:
     """A pod as far as placement is concerned. Fields that only some pods are asked for are read late."""
 
-    def __init__(self, item: Object) -> None:
+    def __init__(self, item: Object, *, name: str = "") -> None:
+        """Read the object of a pod, or the template of one, which is known by the `name` given."""
         self.item = item
         self.meta, self.spec, status = item.child("metadata"), item.child("spec"), item.child("status")
         self.labels, self.annotations = self.meta.texts("labels"), self.meta.texts("annotations")
         self.namespace = self.meta.text("namespace", "default")
-        self.name = f"{self.namespace}/{self.meta.required('name')}"
+        self.name = name or f"{self.namespace}/{self.meta.required('name')}"
         self.node = self.spec.text("nodeName")
         self.phase = status.text("phase")
         self.ending = "deletionTimestamp" in self.meta

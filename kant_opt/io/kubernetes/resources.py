@@ -30,16 +30,20 @@ Amounts = dict[str, Decimal]
 
 def amounts(holder: Object, key: str) -> Amounts:
     """Return the resource list in field `key` of `holder`, exact. Raises InputError, also for amounts below 0."""
-    found: Amounts = {}
-    for name, text in holder.amounts(key).items():
-        try:
-            value = _quantity(text)
-        except InputError as error:
-            raise error.within(f"{holder.place}.{key}.{name}") from None
-        if value < 0:
-            raise holder.fault(f"{key}.{name}", f"{text!r} is below 0", "amounts start at 0")
-        found[name] = value
-    return found
+    fields = holder.child(key)
+    return {name: amount(fields, name) for name in holder.amounts(key)}
+
+
+def amount(holder: Object, key: str) -> Decimal:
+    """Return the quantity in field `key` of `holder`, exact. Raises InputError, also for one below 0."""
+    text = holder.amount(key)
+    try:
+        value = _quantity(text)
+    except InputError as error:
+        raise error.within(f"{holder.place}.{key}") from None
+    if value < 0:
+        raise holder.fault(key, f"{text!r} is below 0", "amounts start at 0")
+    return value
 
 
 _quantity = lru_cache(maxsize=4096)(quantity)

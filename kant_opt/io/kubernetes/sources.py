@@ -13,8 +13,17 @@ from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.plain import load_documents, top_keys
 
 _SUFFIXES = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
-_KIND = re.compile(r"""["']?kind["']?\s*:\s*["']?(?:NodeList|PodList|Node|Pod)\b""")
-_ITEM_KIND = {"NodeList": "Node", "PodList": "Pod"}
+KUEUE = "kueue.x-k8s.io"
+VOLCANO = "scheduling.volcano.sh"
+VOLCANO_TOPOLOGY = "topology.volcano.sh"
+VOLCANO_BATCH = "batch.volcano.sh"
+KAI_QUEUES = "scheduling.run.ai"
+_EXTRA = {
+    KUEUE: ("Workload", "ClusterQueue", "LocalQueue", "ResourceFlavor"),
+}
+_CUSTOM_KINDS = frozenset((group, kind) for group, kinds in _EXTRA.items() for kind in kinds)
+_KINDS = ("Node", "Pod", "Topology", *sorted({kind for _, kind in _CUSTOM_KINDS}))
+_KIND = re.compile(rf"""["']?kind["']?\s*:\s*["']?(?:{"|".join(_KINDS)})(?:List)?\b""")
 
 
 @dataclass
@@ -24,6 +33,12 @@ class Cluster:
     nodes: list[Object] = field(default_factory=list)
     pods: list[Object] = field(default_factory=list)
     topologies: list[Object] = field(default_factory=list)
+    custom: dict[tuple[str, str], list[Object]] = field(default_factory=dict)
+    """Objects of schedulers by API group and kind; versions of a group read alike."""
+
+    def of(self, group: str, kind: str) -> list[Object]:
+        """Return the objects of a kind of an API group."""
+        return self.custom.get((group, kind), [])
 
 
 def looks_kubernetes(source: Path) -> bool:
@@ -50,8 +65,8 @@ def gather(source: Path, notes: Notes) -> Cluster:
         raise InputError(
             "no Node in it", place=source.name, way_out="add the output of 'kubectl get nodes -o json' to it"
         )
-    _names_differ(cluster.nodes)
-    _names_differ(cluster.pods)
+    for objects in (cluster.nodes, cluster.pods, *cluster.custom.values()):
+        _names_differ(objects)
     return cluster
 
 
@@ -73,13 +88,16 @@ def _items(document: Object) -> Iterator[tuple[str, Object]]:
         yield kind, document
         return
     for item in document.children("items"):
-        yield item.text("kind", _ITEM_KIND.get(kind, "")), item
+        yield item.text("kind", kind.removesuffix("List")), item
 
 
 def _sort_in(kind: str, item: Object, cluster: Cluster, notes: Notes) -> None:
     wanted = {"Node": cluster.nodes, "Pod": cluster.pods, "Topology": cluster.topologies}
+    key = (item.text("apiVersion").partition("/")[0], kind)
     if kind in wanted:
         wanted[kind].append(item)
+    elif key in _CUSTOM_KINDS:
+        cluster.custom.setdefault(key, []).append(item)
     else:
         notes.add(f"objects of kind {kind or 'unknown'!r} are not read", item.child("metadata").text("name", "unnamed"))
 
