@@ -36,6 +36,8 @@ class Area:
     nodes: Mask
     items: list[Loads]
     loads: dict[int, Load]
+    unused: bool
+    """Whether nobody else uses GPUs of these nodes and every load does, so that a load moves what is unused too."""
 
 
 class Movable:
@@ -47,14 +49,15 @@ class Movable:
         self.whole, self.spare, self.units = free.whole.copy(), free.spare.copy(), free.units.copy()
         self.cpu, self.memory, self.pods = free.cpu.copy(), free.memory.copy(), free.pods.copy()
         self.settled = _settled(task)
+        keeping = any(job.exclusive_level for job in task.cluster.keeping_away)
+        self.someone_is_alone = keeping or bool(task.cluster.exclusive)
+        """Whether a job keeps domains for itself, which all others would have to mind on their way."""
 
     def areas(self, answer: Answer) -> Iterator[Area]:
         """Yield areas, those with most nodes under gangs first. Each is read off the answer as it is then, so that the
         loads of one may be moved before the next is asked for.
         """
-        if self.task.cluster.exclusive or any(job.exclusive_level for job in self.task.cluster.keeping_away):
-            return
-        if self.task.deadline.passed:
+        if self.someone_is_alone or self.task.deadline.passed:
             return
         size: dict[tuple[Kind, bytes], int] = {}
         for (kind, mask), items in self._groups(answer, _loads(answer)).items():
@@ -69,16 +72,17 @@ class Movable:
         """Return the gangs that may be moved, by the kind of their nodes and the nodes that they may use."""
         fixed, tied = self._fixed(answer), set[int]()
         for load in loads.values():
-            gangs = {i for i, t in load if not _is_loose(t)}
+            gangs = {i for i, t in load if not self._is_loose(t)}
             if len(gangs) > 1 or any(i in fixed for i, _ in load):
                 tied |= gangs
         found: dict[tuple[Kind, bytes], list[Loads]] = {}
         for i, (gang, taken) in enumerate(answer.taken):
-            if i in fixed or i in tied or not taken or all(map(_is_loose, taken)):
+            if i in fixed or i in tied or not taken or all(map(self._is_loose, taken)):
                 continue
             nodes = tuple(sorted({t.node for t in taken}))
             kinds = {self._kind(node) for node in nodes}
-            if len(kinds) == 1 and (gang.jobs[0].communication == "ring" or _is_even(taken)):
+            talk = gang.jobs[0].communication  # without any, where it lies costs nothing, so it stays
+            if len(kinds) == 1 and (talk == "ring" or (talk == "all_to_all" and _is_even(taken))):
                 mask: Mask = np.logical_and.reduce([gang.parts[k].eligible for k in gang.open_parts])
                 found.setdefault((kinds.pop(), mask.tobytes()), []).append(Loads(gang, nodes))
         return found
@@ -91,7 +95,8 @@ class Movable:
         tree = self.task.cluster.tree
         everyone = frozenset(gang.open_parts)
         return (
-            len(gang.jobs) == 1
+            not self.someone_is_alone
+            and len(gang.jobs) == 1
             and gang.jobs[0].name not in self.settled
             and not gang.apart
             and all(scope >= everyone for _, scope in gang.scopes)
@@ -99,6 +104,13 @@ class Movable:
             and not any(p.living or p.slices or p.spread or p.podset.balance for p in gang.parts)
             and all(p.preferred < tree.node_depth for p in gang.parts)
         )
+
+    def _is_loose(self, taken: Taken) -> bool:
+        """Return whether these pods may go anywhere, one without the other, and cause no traffic there."""
+        job = taken.part.job
+        one_root = self.task.cluster.tree.fabric.separate_roots and not job.may_span_fabrics
+        bound = one_root or job.together or any(podset.required_level for podset in job.podsets)
+        return sum(podset.count for podset in job.podsets) == 1 or (job.communication == "none" and not bound)
 
     def _kind(self, node: int) -> Kind:
         capacity = int(self.task.free.capacity[node])
@@ -120,7 +132,7 @@ class Movable:
             node
             for node, load in loads.items()
             if nodes[node]
-            and all(i not in fixed and _is_loose(t) for i, t in load)
+            and all(i not in fixed and self._is_loose(t) for i, t in load)
             and any(t.part.shape.uses_gpu for _, t in load)
         ]
         items = [*gangs, *(Loads(None, (node,)) for node in sorted(loose))]
@@ -136,7 +148,10 @@ class Movable:
         items = [item for item in items if fits(item)]
         nodes = nodes.copy()
         nodes[sorted(loads.keys() - {node for item in items for node in item.nodes})] = False
-        return Area(nodes, items, {node: loads[node] for item in items for node in item.nodes})
+        on_them = {node: loads[node] for item in items for node in item.nodes}
+        unused = bool((self.spare == self.task.free.capacity)[nodes].all())
+        unused = unused and all(any(t.part.shape.uses_gpu for _, t in load) for load in on_them.values())
+        return Area(nodes, items, on_them, unused)
 
     def _roomy(self, nodes: Mask, loads: Sequence[Load]) -> Mask:
         """Return the nodes that have CPU, memory and pods for every one of the loads."""
@@ -178,13 +193,6 @@ def _settled(task: Task) -> set[str]:
     for job in task.cluster.keeping_away:
         names |= {job.name, *(name for rule in job.apart for name in rule.jobs)}
     return names
-
-
-def _is_loose(taken: Taken) -> bool:
-    """Return whether these pods may go anywhere, one without the other, and cause no traffic there."""
-    job = taken.part.job
-    bound = any(podset.required_level for podset in job.podsets) or job.together
-    return sum(podset.count for podset in job.podsets) == 1 or (job.communication == "none" and not bound)
 
 
 def _is_even(taken: Sequence[Taken]) -> bool:

@@ -88,7 +88,7 @@ def _better(task: Task, answer: Answer, area: Area) -> list[list[int]]:
         )
         if limit and not answer.limit_hit:
             answer.limit_hit = limit
-    if "broken_leaves" in task.cluster.request.objective.order:
+    if area.unused and "broken_leaves" in task.cluster.request.objective.order:
         for k in items:
             leaves.take(k)
         for k, shares in best.items():

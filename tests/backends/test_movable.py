@@ -1,0 +1,87 @@
+"""What may change places: only what keeps every rule, and counts as it is counted."""
+
+from __future__ import annotations
+
+from kant_opt.backends import Answer, Deadline, Taken, Task
+from kant_opt.backends.movable import Movable
+from kant_opt.engine import place
+from kant_opt.fabric import build_fabric
+from kant_opt.schema import Node, Outcome, Request
+from kant_opt.testing.builders import gang, racks
+from kant_opt.view import Cluster, Free, Quotas, compile_gangs
+
+
+def values(outcome: Outcome) -> dict[str, int]:
+    return {level.name: level.value for level in outcome.levels}
+
+
+def test_single_pods_do_not_fill_the_node_of_one_that_is_to_be_alone() -> None:
+    """3 + 1 would fill a node of 4, but the pod of 1 shares its node with nobody: two nodes stay broken."""
+    request = racks("4,4", jobs=[gang("a", 1, 3), gang("b", 1, 1, exclusive_level="node")])
+    found = place(request, backend="search")
+    assert found.reasons == ()
+    assert values(found)["broken_nodes"] == 2
+
+
+def test_pods_of_a_job_stay_on_their_root() -> None:
+    """Pods that do not talk may go anywhere one by one, but not where they would lie on separate roots."""
+    request = racks("8,8|8,8", jobs=[gang("ring", 2, 8), gang("quiet", 2, 8, communication="none")])
+    where = {"ring": {"r1n1": 1, "r2n1": 1}, "quiet": {"r1n2": 1, "r2n2": 1}}
+    assert _loose(request, where) == [("r1n2",), ("r2n2",)]
+    fabric = request.fabric.model_copy(update={"separate_roots": True})
+    assert _loose(request.model_copy(update={"fabric": fabric}), where) == []
+
+
+def test_a_gang_without_traffic_does_not_push_out_one_with_traffic() -> None:
+    """Racks of 3, 1, 1 and 1 nodes. The ring of two comes first and has the large one for itself and one pod more; the
+    three pods that do not talk would need fewer racks there, which is worth nothing, and split the ring."""
+    quiet = gang("quiet", 3, 8, communication="none", required_level="block")
+    request = racks("8,8,8|8|8|8/8", jobs=[gang("ring", 2, 8, priority=1), quiet])
+    found = place(request, backend="search")
+    assert found.reasons == ()
+    assert values(found)["traffic"] == 0
+
+
+def test_gangs_without_gpus_move_as_if_nodes_stayed_unused() -> None:
+    """Nodes without GPUs, and four with: no node is in use before or after, so no leaf is broken."""
+    for gpus in (0, 8):
+        request = racks("|".join([f"{gpus},{gpus}"] * 2), jobs=[gang("a", 2, 0, cpu_milli=1000)])
+        nodes = tuple(_with_cpu(node) for node in request.nodes)
+        found = place(request.model_copy(update={"nodes": nodes}), backend="search")
+        assert found.reasons == ()
+        assert (values(found)["traffic"], values(found)["broken_leaves"]) == (0, 0)
+
+
+def test_nodes_that_others_use_in_part_are_not_unused_where_a_load_leaves() -> None:
+    for free, unused in ((4, False), (8, True)):
+        request = racks(f"{free},{free}|{free},{free}", gpus_total=8, jobs=[gang("a", 2, free)])
+        (area,) = Movable(task := _task(request)).areas(_answer(task, {"a": {"r1n1": 1, "r2n1": 1}}))
+        assert area.unused is unused
+
+
+def _loose(request: Request, where: dict[str, dict[str, int]]) -> list[tuple[str, ...]]:
+    """Return the nodes of every load that moves by itself."""
+    task = _task(request)
+    areas = Movable(task).areas(_answer(task, where))
+    return [tuple(task.cluster.tree.names[n] for n in item.nodes) for a in areas for item in a.items if not item.gang]
+
+
+def _task(request: Request) -> Task:
+    cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
+    gangs = compile_gangs(cluster)
+    return Task(cluster, Free(cluster), Quotas(cluster), gangs, "batch", request.limits, Deadline(None))
+
+
+def _answer(task: Task, where: dict[str, dict[str, int]]) -> Answer:
+    answer = Answer()
+    for one in task.gangs:
+        taken = []
+        for name, pods in where[one.name].items():
+            part, node = one.parts[0], task.cluster.tree.index[name]
+            taken.append(Taken(part, node, pods, task.free.take(node, part.shape, pods, part.job.name)))
+        answer.taken.append((one, taken))
+    return answer
+
+
+def _with_cpu(node: Node) -> Node:
+    return node.model_copy(update={"cpu_milli": 1000})
