@@ -57,7 +57,8 @@ def open_nodes(free: Free, gang: Gang) -> Mask | None:
         if not hit.any():
             continue
         mask = hit[tree.of_node[depth]]
-        mask = ~mask if inside else mask
+        if inside:  # those torn already leave nothing
+            mask = ~mask if np.count_nonzero(hit) == 1 else np.ones_like(mask)
         closed = mask if closed is None else closed | mask
     return None if closed is None else ~closed
 

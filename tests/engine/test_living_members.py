@@ -34,6 +34,15 @@ def test_members_torn_over_two_racks_leave_no_place_for_the_rest() -> None:
     assert nodes_of(place(request)) == ()
 
 
+def test_a_group_torn_over_two_racks_leaves_no_place_for_the_rest() -> None:
+    """Two of the group run, each whole, in two racks where one is allowed: a third job would be placed against it."""
+    jobs = (gang("a", 1), gang("b", 1), gang("c", 1))
+    group = JobGroup(name="g", jobs=("a", "b", "c"), together_level="rack")
+    held = (running("a", {"r1n1": 1}), running("b", {"r2n1": 1}))
+    for backend in ("e-binpack", "search"):
+        assert nodes_of(place(racks("4|4", jobs=jobs, groups=(group,), allocations=held), backend=backend)) == ()
+
+
 def test_a_spread_that_running_pods_exceed_leaves_no_place_anywhere() -> None:
     """Two pods run where one is allowed: every placement of the third would break the rule."""
     job = gang("j", 3, spread=(Spread(level="rack", max_per_domain=1),))
