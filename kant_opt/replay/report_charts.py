@@ -142,7 +142,7 @@ def heat_chart(heat: Heat) -> Spec:
     labelled = heat.num_rows <= 40
     row_px = 12 if labelled else max(3, 480 // heat.num_rows)
     label = alt.Axis(labelLimit=140, labelFontSize=9, ticks=False) if labelled else None
-    header = {"labelFontWeight": "bold", "labelLimit": 240}
+    header: dict[str, Any] = {"labelFontWeight": "bold", "labelLimit": 240}
     place = alt.LookupData(data=alt.NamedData("places"), key="c", fields=["x", "row", "n", "gpus"])
     chart = (
         alt.Chart(alt.NamedData("cells"))
