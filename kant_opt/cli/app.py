@@ -13,6 +13,7 @@ from kant_opt.cli.explain import explain
 from kant_opt.cli.export import export
 from kant_opt.cli.fabric import fabric_app
 from kant_opt.cli.guard import GuardedGroup
+from kant_opt.cli.instances import instances_app
 from kant_opt.cli.place import place
 from kant_opt.cli.plan import plan
 from kant_opt.cli.replay import replay
@@ -29,6 +30,7 @@ app = typer.Typer(
 for _command in (place, plan, replay, explain, verify, convert, export, schema, backends):
     app.command()(_command)
 app.add_typer(fabric_app, name="fabric")
+app.add_typer(instances_app, name="instances")
 
 
 def _show_version(wanted: bool) -> None:
