@@ -11,7 +11,7 @@ from rich.text import Text
 from kant_opt.cli.page import Column, Page, joined
 from kant_opt.cli.watch import telling
 from kant_opt.replay import PolicyRun, ReplayResult
-from kant_opt.words import many, percent, safe, span
+from kant_opt.words import many, safe, span
 
 _NOT_REPLAYED = {
     "cancelled": "cancelled before they ran",
@@ -75,39 +75,41 @@ def _policies(page: Page, runs: Sequence[PolicyRun]) -> None:
     on_nodes = any(run.shares.gfr_mean is not None for run in runs)
     columns = [
         Column("policy"),
-        *(Column(h, right=True) for h in ("wait", "slowdown", "SOR", "GAR")),
+        *(Column(h, right=True) for h in ("wait", "bsld", "SOR %", "GAR %")),
     ]
     if on_nodes:
-        columns += [Column(h, right=True) for h in ("GFR", "stretch")]
-    columns += [Column(h, right=True) for h in ("makespan", "filled")]
+        columns += [Column(h, right=True) for h in ("GFR %", "JTTED")]
+    columns += [Column(h, right=True) for h in ("span", "filled")]
     rows = []
     for run in runs:
         row = [
             run.name,
             _span(run.mean_wait_s),
             "-" if run.bounded_slowdown is None else f"{run.bounded_slowdown:,.2f}",
-            percent(run.shares.sor),
-            percent(run.shares.gar_median),
+            _percent(run.shares.sor),
+            _percent(run.shares.gar_median),
         ]
         if on_nodes:
-            row += [percent(run.shares.gfr_mean), f"{run.stretch[0].slowdown:.3f}" if run.stretch else "-"]
-        rows.append([*row, span(run.makespan_s), f"{run.backfilled:,}"])
-    told = ", mean GFR, mean stretch" if on_nodes else ""
-    page.heading(f"Policies: mean wait, bounded slowdown, SOR, median GAR{told}")
+            row += [_percent(run.shares.gfr_mean), f"{run.stretch[0].slowdown:.3f}" if run.stretch else "-"]
+        rows.append([*row, _span(run.makespan_s), f"{run.backfilled:,}"])
+    told = ", mean GFR and JTTED" if on_nodes else ""
+    page.heading(f"Policies: mean wait, bounded slowdown (bsld), SOR, median GAR{told}")
     page.table(columns, rows)
 
 
 def _waits(page: Page, runs: Sequence[PolicyRun]) -> None:
     """Show JWTD."""
     page.heading("Waits by GPUs per job (JWTD)")
-    columns = [Column("policy"), *(Column(h, right=True) for h in ("GPUs", "jobs", "never ran"))]
+    some_wait = any(w.waiting for run in runs for w in run.waits)
+    counts = ("GPUs", "jobs", "never ran") if some_wait else ("GPUs", "jobs")
+    columns = [Column("policy"), *(Column(h, right=True) for h in counts)]
     columns += [Column(h, right=True) for h in ("mean", "p50", "p90", "p99", "longest")]
     rows = [
         [
             run.name if i == 0 else "",
             w.sizes,
             f"{w.jobs:,}",
-            f"{w.waiting:,}" if w.waiting else "",
+            *([f"{w.waiting:,}"] if some_wait else []),
             *(_span(value) for value in (w.mean_s, w.p50_s, w.p90_s, w.p99_s, w.max_s)),
         ]
         for run in runs
@@ -138,5 +140,22 @@ def _stretch(page: Page, runs: Sequence[PolicyRun]) -> None:
     page.table(columns, rows)
 
 
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
 def _span(seconds: float | None) -> str:
-    return "-" if seconds is None else span(round(seconds))
+    """Return a duration in one unit, short enough for a column.
+
+    >>> [_span(s) for s in (59.4, 600, 74_100, 1_000_000)]
+    ['59 s', '10 min', '20.6 h', '11.6 d']
+    """
+    if seconds is None:
+        return "-"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7_200:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 360_000:
+        return f"{seconds / 3_600:.1f} h"
+    return f"{seconds / 86_400:,.1f} d"
