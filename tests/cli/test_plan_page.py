@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +17,9 @@ from kant_opt.cli.plan.html import page_of
 from kant_opt.cli.plan.lanes import Chart
 from kant_opt.cli.plan.words import PlanWords
 from kant_opt.schema import PlacedPods, PlannedJob
+from tests.browser import BROWSER, look
 
 Run = Callable[..., Result]
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = (
     "</script><script>document.title='owned'</script>",
     "<img src=x onerror=\"document.title='owned'\">",
@@ -139,15 +137,3 @@ def test_a_browser_draws_the_page_and_has_nothing_to_say(tmp_path: Path, hostile
     assert told == []
     assert re.search(r'<canvas[^>]* height="[1-9]\d{2,}"', dom)
     assert "<title>&lt;/script&gt;" in dom, "the title is the one that was written"
-
-
-def look(page: Path) -> tuple[str, list[str]]:
-    """Open a page without any network; return the document as it is then, and what the console was told."""
-    command = [
-        BROWSER or "",
-        *("--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"),
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        *(f"--user-data-dir={page.parent / 'profile'}", "--virtual-time-budget=20000", "--dump-dom", page.as_uri()),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
