@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from math import exp
 from random import Random
@@ -23,6 +24,7 @@ from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.gaps import fill_gaps
 from kant_opt.backends.leaves import Item, Leaves, Shares
 from kant_opt.backends.movable import Area, Loads, Movable
+from kant_opt.backends.worth import unless_worse
 from kant_opt.bounds.rents import Market
 from kant_opt.view import Ints
 
@@ -46,16 +48,19 @@ class RuinAndRecreate(Backend):
     def solve(self, task: Task) -> Answer:
         movable = Movable(task)
         answer = BACKENDS["e-binpack"].solve(task)
-        order = task.cluster.request.objective.order
+        objective = task.cluster.request.objective
+        order = objective.order
         if task.order == "batch" and task.cluster.tree.leaf_depth and "traffic" in order:
-            if "admitted" in order[: order.index("traffic")] and not task.cluster.request.objective.weights:
+            before = order[: order.index("traffic")]
+            if before == ("admitted",) and not objective.weights:
                 answer = with_cheaper_set(task, answer)
             if "broken_nodes" in order:
-                fill_gaps(task, answer, movable.may_move)
+                unless_worse(task, answer, partial(fill_gaps, task, answer, movable.may_move))
             for area in movable.areas(answer):
                 if task.deadline.passed:
                     break
-                movable.move(answer, area, _better(task, answer, area))
+                found = _better(task, answer, area)
+                unless_worse(task, answer, partial(movable.move, answer, area, found))
         return answer
 
 

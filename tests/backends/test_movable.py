@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kant_opt.backends import Answer, Deadline, Taken, Task
 from kant_opt.backends.movable import Movable
+from kant_opt.backends.worth import unless_worse
 from kant_opt.engine import place
 from kant_opt.fabric import build_fabric
-from kant_opt.schema import Node, Outcome, Request
+from kant_opt.schema import Node, Objective, Outcome, Request
 from kant_opt.testing.builders import gang, racks
 from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
@@ -57,6 +60,33 @@ def test_nodes_that_others_use_in_part_are_not_unused_where_a_load_leaves() -> N
         request = racks(f"{free},{free}|{free},{free}", gpus_total=8, jobs=[gang("a", 2, free)])
         (area,) = Movable(task := _task(request)).areas(_answer(task, {"a": {"r1n1": 1, "r2n1": 1}}))
         assert area.unused is unused
+
+
+@pytest.mark.parametrize(
+    ("objective", "kept"),
+    [
+        (Objective(), True),
+        (Objective(order=("admitted", "broken_leaves", "traffic")), False),
+        (Objective(weights={"admitted": 1, "broken_leaves": 1, "traffic": 1}), False),
+        (Objective(weights={"admitted": 1, "broken_leaves": 1, "traffic": 3}), True),
+    ],
+    ids=["usual", "leaves first", "leaves weigh more", "traffic weighs more"],
+)
+def test_less_traffic_for_broken_racks_is_taken_where_the_objective_says_so(objective: Objective, kept: bool) -> None:
+    """Two racks with one node left and one with two: split, a gang of two fills two racks up for a traffic of 1;
+    together it has none, and leaves two racks broken."""
+    task = _task(racks("8,0|8,0|8,8", gpus_total=8, jobs=[gang("a", 2, 8)], objective=objective))
+    answer = _answer(task, {"a": {"r1n1": 1, "r2n1": 1}})
+    movable = Movable(task)
+    (area,) = movable.areas(answer)
+    before = list(answer.taken), task.free.units.copy()
+    together = [task.cluster.tree.index[name] for name in ("r3n1", "r3n2")]
+    unless_worse(task, answer, lambda: movable.move(answer, area, [together]))
+    if kept:
+        assert sorted(t.node for t in answer.taken[0][1]) == together
+        return
+    assert answer.taken == before[0]
+    assert (task.free.units == before[1]).all()
 
 
 def _loose(request: Request, where: dict[str, dict[str, int]]) -> list[tuple[str, ...]]:
