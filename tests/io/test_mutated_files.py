@@ -17,7 +17,13 @@ from kant_opt.io.openb import read_pair
 from kant_opt.schema import Request
 
 ROOT = Path(__file__).resolve().parents[1] / "data"
-TEXTS = ["native/good.json", "native/good.yaml", "kubernetes/good.json", "kubernetes/good.yaml"]
+TEXTS = [
+    "native/good.json",
+    "native/good.yaml",
+    "kubernetes/good.json",
+    "kubernetes/good.yaml",
+    "kubernetes/good-schedulers.json",
+]
 LISTS = ["openb/good-nodes.csv", "openb/good-pods.csv"]
 FUZZ = settings(
     deadline=None, derandomize=True, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -78,13 +78,18 @@ class Levels:
         return next((level for known, level in self.keys if known == key), None)
 
 
-def find_levels(nodes: Sequence[tuple[str, Labels]], topologies: Sequence[Object], notes: Notes) -> Levels:
+def find_levels(
+    nodes: Sequence[tuple[str, Labels]], topologies: Sequence[Object], notes: Notes, *, given: Family | None = None
+) -> Levels:
     """Return the levels of the nodes that matter, (name, labels) each: those with GPUs where there are any.
 
-    The family on most of them wins (a Topology object in the files counts as one, and first among equals), zones only
+    The family that is `given` wins where it covers any; else the one on most of them (a Topology object in the files
+    counts as one, and first among equals), zones only
     where no network label is set. NVLink domains become the innermost level.
     """
     families = [*map(_from_object, topologies), _tiers(nodes), *_FAMILIES]
+    if given is not None and _num_covered(given, nodes):
+        families = [given]
     found = max(families, key=lambda family: _num_covered(family, nodes))  # the first of equals
     if not _num_covered(found, nodes):
         found = _ZONES

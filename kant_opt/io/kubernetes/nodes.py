@@ -32,6 +32,8 @@ class NodeFacts:
         meta, status = item.child("metadata"), item.child("status")
         self.name: str = meta.required("name")
         self.labels: Labels = meta.texts("labels")
+        self.places: Labels = self.labels
+        """Its labels, and those that other objects give it for its place in the fabric."""
         self.room: Amounts = amounts(status, "allocatable" if "allocatable" in status else "capacity")
 
     @property
@@ -53,7 +55,7 @@ def read_node(facts: NodeFacts, levels: Levels, *, mixed: bool, notes: Notes) ->
         notes.add("nodes that offer fewer GPUs than are installed", f"{facts.name}: {num_gpus(room)} of {installed}")
     data: dict[str, object] = {
         "name": facts.name,
-        "path": levels.path(facts.labels),
+        "path": levels.path(facts.places),
         "pools": (model, facts.gpu_resource) if mixed and facts.gpu_resource else (model,),
         "gpus": num_gpus(room),
         "labels": facts.labels,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from kant_opt.errors import InputError
@@ -59,6 +60,15 @@ class Object:
         value = self._data.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise self.fault(key, f"{_told(value)} where a whole number was expected", "write a whole number")
+        return value
+
+    def number(self, key: str) -> float | int | None:
+        """Return a number, whole or not, None where absent."""
+        value = self._data.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise self.fault(key, f"{_told(value)} where a number was expected", "write a number")
+        if isinstance(value, float) and not isfinite(value):
+            raise self.fault(key, f"{value} is not finite", "write a finite number")
         return value
 
     def seconds(self, key: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.schema import Node
@@ -54,6 +54,14 @@ def note_unread(spec: Object, notes: Notes, name: str) -> None:
         if constraint.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
             notes.add("topologySpreadConstraints are not read, of pods", name)
             break
+
+
+def labels_match(selector: Object, labels: Mapping[str, str]) -> bool:
+    """Return whether labels meet a label selector (matchLabels and matchExpressions, all of them)."""
+    expressions = [_expression(e) for e in selector.children("matchExpressions")]
+    return all(labels.get(key) == value for key, value in selector.texts("matchLabels").items()) and all(
+        _holds(operator, values, labels.get(key)) for key, operator, values in expressions
+    )
 
 
 class _Term:

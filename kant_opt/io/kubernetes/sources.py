@@ -17,9 +17,13 @@ KUEUE = "kueue.x-k8s.io"
 VOLCANO = "scheduling.volcano.sh"
 VOLCANO_TOPOLOGY = "topology.volcano.sh"
 VOLCANO_BATCH = "batch.volcano.sh"
-KAI_QUEUES = "scheduling.run.ai"
+KAI = "scheduling.run.ai"
 _EXTRA = {
     KUEUE: ("Workload", "ClusterQueue", "LocalQueue", "ResourceFlavor"),
+    VOLCANO: ("PodGroup", "Queue"),
+    VOLCANO_TOPOLOGY: ("HyperNode",),
+    VOLCANO_BATCH: ("Job",),
+    KAI: ("PodGroup", "Queue"),
 }
 _CUSTOM_KINDS = frozenset((group, kind) for group, kinds in _EXTRA.items() for kind in kinds)
 _KINDS = ("Node", "Pod", "Topology", *sorted({kind for _, kind in _CUSTOM_KINDS}))

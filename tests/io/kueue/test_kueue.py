@@ -108,8 +108,8 @@ def read(folder: Path, *items: Item) -> tuple[Request, tuple[str, ...]]:
 
 
 def test_the_written_out_workload(shared: Path, tmp_path: Path) -> None:
-    """A leader and 8 workers in one block, workers in fours a rack. The answer in the file fills one rack in each of two
-    blocks of these nodes, so it is not what may come out while the workload waits."""
+    """A leader and 8 workers in one block, workers in fours a rack. The answer in the file fills one rack in each of
+    two blocks of these nodes, so it is not what may come out while the workload waits."""
     (item,) = yaml.safe_load_all((shared / "formats/kueue/synthetic-workload-v1beta2.yaml").read_text())
     status = item.pop("status")
     request, notes = read(tmp_path, *nodes(), item)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -70,17 +69,10 @@ class Queues:
             raise LeaveOut(f"their queue {local!r} leads to no ClusterQueue in the files")
         return target
 
-    def rename(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return jobs that name LocalQueues with the ClusterQueues behind these; others are left out with a note."""
-        renamed = []
-        for job in jobs:
-            try:
-                queue = self.resolve(job.tenant, job.queue)
-            except LeaveOut as why:
-                self._notes.add(f"waiting jobs left out, {why}", job.name)
-                continue
-            renamed.append(job.model_copy(update={"queue": queue}))
-        return renamed
+    def rename(self, job: Job) -> Job:
+        """Return a job whose pods name a LocalQueue with the ClusterQueue behind it; others as they are."""
+        queue = self._local.get(f"{job.tenant}/{job.queue}", job.queue)
+        return job.model_copy(update={"queue": queue})
 
     def restrict(self, queue: str, demand: dict[str, int], rules: Rules) -> None:
         """Narrow the rules of a podset to the nodes of the flavors that its queue offers for what it asks."""
