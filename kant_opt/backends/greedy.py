@@ -22,7 +22,13 @@ class Greedy(Backend):
 
     def solve(self, task: Task) -> Answer:
         answer = Answer()
-        placer = Placer(task.free, self.make(task.limits.seed), task.quotas, task.limits.search_states)
+        placer = Placer(
+            task.free,
+            self.make(task.limits.seed),
+            task.quotas,
+            task.limits.search_states,
+            lambda: task.deadline.passed,
+        )
         for gang in task.in_order():
             if task.deadline.passed:
                 answer.limit_hit = "deadline"
@@ -32,7 +38,8 @@ class Greedy(Backend):
             if isinstance(taken, str):
                 answer.failed.append((gang, taken))
                 if taken == "limit":
-                    answer.limit_hit = answer.limit_hit or "search_states"
+                    hit = "deadline" if task.deadline.passed else "search_states"
+                    answer.limit_hit = answer.limit_hit or hit
             else:
                 answer.taken.append((gang, taken))
         return answer
@@ -55,7 +62,7 @@ class ESpread(Greedy):
         if not zone.any():
             return placer.place(gang, within)
         if all(job.kind == "inference" for job in gang.jobs):
-            spreading = Placer(placer.free, baselines.spread(), placer.quotas, placer.work)
+            spreading = Placer(placer.free, baselines.spread(), placer.quotas, placer.work, placer.is_late)
             inside = spreading.place(gang, zone if within is None else zone & within)
             return inside if not isinstance(inside, str) else placer.place(gang, within)
         outside = placer.place(gang, ~zone if within is None else ~zone & within)

@@ -6,7 +6,7 @@ rules towards other jobs, to quotas, elastic sizes and to the exact search where
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -35,8 +35,16 @@ class Taken(NamedTuple):
 class Placer:
     """Places gangs one after another on `free` and `quotas`, which it changes."""
 
-    def __init__(self, free: Free, strategy: Strategy, quotas: Quotas | None = None, work: int = 10_000_000) -> None:
-        self.free, self.strategy, self.work = free, strategy, work
+    def __init__(
+        self,
+        free: Free,
+        strategy: Strategy,
+        quotas: Quotas | None = None,
+        work: int = 10_000_000,
+        is_late: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`work` limits the exact search of one gang; once `is_late` says so, it ends, and sizes are grown no more."""
+        self.free, self.strategy, self.work, self.is_late = free, strategy, work, is_late
         self.quotas = Quotas(free.cluster) if quotas is None else quotas
         self.tree = free.cluster.tree
         self.within: Mask | None = None
@@ -76,7 +84,7 @@ class Placer:
         for i in gang.open_parts:
             part = gang.parts[i]
             low, high = sizes[i], part.target
-            while high - low >= part.unit:
+            while high - low >= part.unit and not self.is_late():
                 middle = low + ((high - low) // part.unit + 1) // 2 * part.unit
                 trial = [*sizes[:i], middle, *sizes[i + 1 :]]
                 self.release(found)
@@ -89,7 +97,7 @@ class Placer:
         return found
 
     def _fits_without_quota(self, gang: Gang) -> bool:
-        unlimited = Placer(self.free, self.strategy, _no_quotas(self.free), self.work)
+        unlimited = Placer(self.free, self.strategy, _no_quotas(self.free), self.work, self.is_late)
         taken = unlimited._elastic(gang)
         if isinstance(taken, str):
             return False
@@ -326,7 +334,7 @@ class Placer:
     # -- exact -----------------------------------------------------------------------------------
 
     def _exact(self, gang: Gang, nodes: Mask | None) -> list[Taken] | Failure:
-        search = ExactGang(self.free, gang, nodes, self.work)
+        search = ExactGang(self.free, gang, nodes, self.work, self.is_late)
         try:
             found = search.place()
         except SearchLimit:

@@ -9,7 +9,7 @@ where its target vector is reachable in the whole fabric. Equal nodes and domain
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -36,15 +36,24 @@ class _Domain:
 
 
 class ExactGang:
-    """The reachable sets of one gang on the free room as it is. Counts `work` in vectors looked at."""
+    """The reachable sets of one gang on the free room as it is. Counts `work` in vectors looked at, and ends as soon as
+    `is_late` says so.
+    """
 
-    def __init__(self, free: Free, gang: Gang, open_nodes: Mask | None, work: int) -> None:
+    def __init__(
+        self,
+        free: Free,
+        gang: Gang,
+        open_nodes: Mask | None,
+        work: int,
+        is_late: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.free, self.tree, self.gang = free, free.cluster.tree, gang
         self.parts = [gang.parts[i] for i in gang.open_parts]
         self.position = {part: k for k, part in enumerate(gang.open_parts)}
         self.target: Vector = tuple(part.target for part in self.parts)
         self.open_nodes = open_nodes
-        self.work = work
+        self.work, self.is_late = work, is_late
         self._sums: dict[tuple[bytes, bytes], Reach] = {}
         self._nodes: dict[tuple[object, ...], Reach] = {}
         self._living: dict[tuple[int, int], Ints] = {}
@@ -111,7 +120,7 @@ class ExactGang:
 
     def _spend(self, amount: int) -> None:
         self.work -= amount
-        if self.work < 0:
+        if self.work < 0 or self.is_late():
             raise SearchLimit
 
     def _node_set(self, node: int, slots: Ints) -> Reach:
