@@ -6,6 +6,7 @@ from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import count
 
 from kant_opt.backends import Deadline
 from kant_opt.planning.registry import Order
@@ -59,6 +60,7 @@ class Board:
         self.ended: set[str] = set()
         """Names of the jobs that ran to their end."""
         self._ends: list[tuple[int, int, Run]] = []
+        self._pushed = count()
         self._wakes: list[int] = []
         self._begun = False
         for claim in running:
@@ -184,6 +186,8 @@ class Board:
                 self._finish(run)
                 if run.ticket not in self.ran_before or run.ticket.name not in self.queued:
                     self.ended.update(run.ticket.jobs)
+        if cut:
+            self._withdraw_overtaken()
         for run in cut:
             self._cut(run)
         self.space.forget(now)
@@ -199,6 +203,11 @@ class Board:
             self.waiting = self.still_waiting()
             self._begun = False
 
+    def _withdraw_overtaken(self) -> None:
+        """Take back the promises that are due to jobs whose predecessors have not ended after all: nobody comes."""
+        for ticket in [t for t, claim in self.promises.items() if claim.start <= self.now and not self.is_ready(t)]:
+            self.withdraw(ticket)
+
     def _cut(self, run: Run) -> None:
         """Let a run of unknown length go on if its room is free still, else evict it for whoever comes."""
         until = self.space.free_until(run.claim)
@@ -206,10 +215,10 @@ class Board:
             self.space.lengthen(run.claim, until)
             run.end = until
             if until < FOREVER:
-                heappush(self._ends, (until, len(self.runs), run))
+                heappush(self._ends, (until, next(self._pushed), run))
             return
-        due = [t.name for t, claim in self.promises.items() if claim.start <= self.now and self.is_ready(t)]
-        run.evicted_for = due[0] if due else self.space.comer(self.now)
+        due = [t.name for t, claim in self.promises.items() if claim.start <= self.now]
+        run.evicted_for = self.space.comer(run.claim, self.now) or (due[0] if due else "")
         self._finish(run)
         self._join(run.ticket)
 
@@ -227,7 +236,7 @@ class Board:
         self.running[ticket] = run
         self.runs.append(run)
         if end < FOREVER:
-            heappush(self._ends, (end, len(self.runs), run))
+            heappush(self._ends, (end, next(self._pushed), run))
         return run
 
     def _finish(self, run: Run) -> None:

@@ -37,7 +37,8 @@ class Holdings:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.num_nodes, self.num_gpus = cluster.gpu_units.shape
-        self._counted = any(bool((a < NOT_COUNTED).any()) for a in (cluster.cpu, cluster.memory, cluster.pods))
+        self.counted = any(bool((a < NOT_COUNTED).any()) for a in (cluster.cpu, cluster.memory, cluster.pods))
+        """Some node counts CPU, memory or pods."""
         self._healthy = (cluster.gpu_units > 0).sum(axis=1, dtype=np.int64)
         self._size = 0
         self._dead = 0
@@ -134,7 +135,7 @@ class Holdings:
         units = np.where(self._busy(rows), self.cluster.unit[:, None], 0)
         counted = np.zeros((self.num_nodes, self.num_gpus + 3), dtype=np.int64)
         shares = bool(self._shared[rows].any())
-        if len(rows) and (shares or self._counted):
+        if len(rows) and (shares or self.counted):
             self._add_up(rows, counted)
             late = self._not_at_once(rows)
             if late.any():

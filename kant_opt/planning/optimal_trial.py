@@ -57,8 +57,8 @@ class Trial(Space):
     def forget(self, now: int) -> None:
         """Nothing is forgotten: it will be asked for again."""
 
-    def comer(self, at: int) -> str:
-        return self.space.comer(at)
+    def comer(self, claim: Claim, at: int) -> str:
+        return self.space.comer(claim, at)
 
     def ends(self, after: int) -> int | None:
         return self.space.ends(after)

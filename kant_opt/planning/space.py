@@ -68,8 +68,8 @@ class Space(ABC):
     def forget(self, now: int) -> None:
         """Drop what lies before `now`: nobody will ask for it again."""
 
-    def comer(self, at: int) -> str:
-        """Return the name of a reservation that starts at `at`, empty where none does."""
+    def comer(self, claim: Claim, at: int) -> str:
+        """Return the name of a reservation that starts at `at` where the claim lies, empty where none does."""
         return ""
 
     def ends(self, after: int) -> int | None:

@@ -17,7 +17,7 @@ from kant_opt.planning.profile import Profile
 from kant_opt.planning.space import Space
 from kant_opt.planning.ticket import FOREVER, Claim, Ticket
 from kant_opt.schema import Reservation
-from kant_opt.view import NOT_COUNTED, Cluster, Free, Gang, Ints, Mask, Part, Quotas
+from kant_opt.view import NOT_COUNTED, Cluster, Free, Gang, Ints, Mask, Part, Quotas, open_nodes
 
 T = TypeVar("T")
 
@@ -108,8 +108,10 @@ class TopologicalSpace(Space):
             found |= {reservation.start_s, FOREVER if reservation.end_s is None else reservation.end_s}
         return sorted(time for time in found if after < time < FOREVER)
 
-    def comer(self, at: int) -> str:
-        return next((r.name for r in self.reservations if r.start_s == at), "")
+    def comer(self, claim: Claim, at: int) -> str:
+        nodes = [t.node for t in claim.taken or ()]
+        coming = [(r, mask) for r, mask in self._closed if r.start_s == at and not _may_use(claim.ticket, r)]
+        return next((reservation.name for reservation, mask in coming if mask[nodes].any()), "")
 
     def ends(self, after: int) -> int | None:
         following = bisect_right(self._reserved_ends, after)
@@ -237,7 +239,33 @@ class TopologicalSpace(Space):
         return Placer(free, EBinpack(), quotas, self.work).place(gang, within)
 
     def _until(self, claim: Claim, after: int) -> int:
-        """Return when somebody else, or a reservation, next comes to the pods of a claim after `after`."""
+        """Return when the claim, which ends by then, could stay no more beside those who come after `after`."""
+        reached = self._reached(claim, after)
+        if not (self._usage or self._others_matter or self.holdings.counted):
+            return reached
+        coming = sorted({other.start for other in self._held if after < other.start < reached})
+        return next((at for at in coming if not self._bears(claim, at)), reached)
+
+    def _bears(self, claim: Claim, at: int) -> bool:
+        """Return whether all that is used at `at` leaves CPU, memory and quota to a claim, and rules its nodes."""
+        assert claim.ticket.gang is not None, "a ticket of this space has a gang"
+        assert claim.taken is not None, "a claim of this space says which GPUs it takes"
+        charges = self._charges(claim.taken)
+        if any(
+            charge and usage.least(at, at + 1) < charge for usage, charge in zip(self._usage, charges, strict=False)
+        ):
+            return False
+        free = self.free(at, at + 1)
+        rows = [self._row(t) for t in claim.taken]
+        nodes = sorted({row.node for row in rows})
+        for left, what in ((free.cpu, "cpu"), (free.memory, "memory"), (free.pods, "pods")):
+            if any(left[n] < sum(getattr(row, what) for row in rows if row.node == n) for n in nodes):
+                return False
+        opened = open_nodes(free, claim.ticket.gang)
+        return opened is None or bool(opened[nodes].all())
+
+    def _reached(self, claim: Claim, after: int) -> int:
+        """Return when somebody else, or a reservation, next comes to the GPUs of a claim after `after`."""
         units: dict[int, set[int]] = {}
         for t in claim.taken or ():
             units.setdefault(t.node, set()).update(gpu for gpus in t.gpus for gpu in gpus)

@@ -29,7 +29,7 @@ from kant_opt.schema import (
     Wait,
     to_json,
 )
-from kant_opt.testing.builders import gang, running
+from kant_opt.testing.builders import gang, racks, running
 from kant_opt.testing.strategies import requests
 from kant_opt.verify import verify_plan
 
@@ -180,6 +180,84 @@ def test_a_preemptible_job_of_unknown_length_leaves_for_maintenance() -> None:
     found = plan(one_node(gang("open", 1, preemptible=True), reservations=(kept,)))
     runs = [(run.start_s, run.end_s, run.evicted_for) for run in found.jobs]
     assert runs == [(0, 30, "upkeep"), (40, None, "")]
+
+
+def test_a_job_that_can_leave_leaves_for_whatever_it_is_in_the_way_of() -> None:
+    """Four nodes of a GPU, one in use until 50; the head starts then, and "open" meanwhile on another node. It has to
+    go where both need the CPU of one node, the quota of one queue, or the head a rack without others.
+    """
+    spare: dict[str, Any] = {"nodes": ("r1n2",)}
+    cases = {
+        "cpu": (gang("head", 1, cpu_milli=4), gang("open", 1, preemptible=True, cpu_milli=1)),
+        "quota": (gang("head", 1, nodes=("r1n1",), queue="q"), gang("open", 1, preemptible=True, queue="q", **spare)),
+        "rack": (
+            gang("head", 1, nodes=("r1n1",), exclusive_level="rack"),
+            gang("open", 1, preemptible=True, **spare),
+        ),
+        "nothing": (gang("head", 1, nodes=("r1n1",)), gang("open", 1, preemptible=True, **spare)),
+    }
+    for what, (head, other) in cases.items():
+        jobs = (head.model_copy(update={"walltime_s": 10}), other)
+        old = running("old", {"r1n1": 1}, until_s=50)
+        request = racks(
+            "1,1|1,1", jobs=jobs, allocations=(old,), queues=(Queue(name="q", quotas=(Quota(guaranteed=1),)),)
+        )
+        if what == "cpu":
+            hold = old.holds[0].model_copy(update={"cpu_milli": 1, "gpu_indices": (0,)})
+            nodes = (Node(name="r1n1", gpus=2, cpu_milli=4),)
+            changed = {
+                "fabric": FabricSpec(),
+                "nodes": nodes,
+                "allocations": (old.model_copy(update={"holds": (hold,)}),),
+            }
+            request = request.model_copy(update=changed)
+        runs = [(run.job, run.start_s, run.end_s, run.evicted_for) for run in plan(request, order="fifo").jobs]
+        leaves = [("open", 0, 50, "head"), ("head", 50, 60, ""), ("open", 60, None, "")]
+        assert runs == ([("open", 0, None, ""), ("head", 50, 60, "")] if what == "nothing" else leaves), what
+
+
+def test_a_job_that_can_leave_stays_where_nobody_comes_after_all() -> None:
+    """ "next" was to take the node of "open" at 100, the end of "old". "old" is evicted at 30: "next" never starts."""
+    jobs = (
+        gang("next", 1, walltime_s=5, after=("old",), nodes=("r1n2",)),
+        gang("open", 1, preemptible=True, nodes=("r1n2",)),
+        gang("head", 1, walltime_s=5, priority=1, submit_s=10, nodes=("r1n1",)),
+    )
+    old = running("old", {"r1n1": 1}, until_s=100, preemptible=True)
+    found = plan(racks("1,1", jobs=jobs, allocations=(old,)), head_timeout_s=20)
+    assert [(run.job, run.start_s, run.end_s) for run in found.jobs] == [("open", 0, None), ("head", 30, 35)]
+    assert why(found, "next").kind == "after"
+
+
+def test_who_leaves_for_maintenance_is_not_said_to_leave_for_a_job_that_was_due_then() -> None:
+    """At 30 the first node closes and "next" is due on the second. "open" leaves the first, and as it is ahead in the
+    queue it takes the second: "next" never starts, and nobody can have left for it."""
+    jobs = (
+        gang("open", 1, preemptible=True, nodes=("r1n1", "r1n2")),
+        gang("next", 1, walltime_s=5, nodes=("r1n2",)),
+    )
+    kept = Reservation(name="upkeep", nodes=("r1n1",), start_s=30)
+    old = running("old", {"r1n2": 1}, until_s=30)
+    request = racks("1,1", jobs=jobs, allocations=(old,), reservations=(kept,))
+    found = plan(request, policy="easy", order="fifo")
+    runs = [(run.job, run.start_s, run.end_s, run.evicted_for) for run in found.jobs]
+    assert runs == [("open", 0, 30, "upkeep"), ("open", 30, None, "")]
+
+
+def test_jobs_that_can_leave_go_on_together_until_the_same_second() -> None:
+    """Both would leave at 20 for "next", which is submitted then no more: "old", which it comes after, was evicted.
+    Both then stay until the upkeep at 60."""
+    jobs = (
+        gang("next", 2, walltime_s=5, after=("old",), nodes=("r1n2", "r1n3")),
+        gang("open1", 1, preemptible=True, nodes=("r1n2",)),
+        gang("open2", 1, preemptible=True, nodes=("r1n3",)),
+        gang("head", 1, walltime_s=5, priority=1, submit_s=5, nodes=("r1n1",)),
+    )
+    old = running("old", {"r1n1": 1}, until_s=20, preemptible=True)
+    kept = Reservation(name="upkeep", nodes=("r1n2", "r1n3"), start_s=60)
+    found = plan(racks("1,1,1", jobs=jobs, allocations=(old,), reservations=(kept,)), head_timeout_s=5)
+    ends = {run.job: (run.end_s, run.evicted_for) for run in found.jobs}
+    assert ends == {"open1": (60, "upkeep"), "open2": (60, "upkeep"), "head": (15, "")}
 
 
 # -- rules over time -------------------------------------------------------------------------------
