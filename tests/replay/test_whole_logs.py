@@ -10,7 +10,7 @@ import pytest
 from kant_opt.io.traces import Trace, read_trace
 from kant_opt.replay import replay
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]  # thousands wait at once, each with a promise
 
 POLICIES = {"fcfs": "fifo", "easy": "easy", "easy_sjbf": "easy-sjbf", "cons": "conservative"}
 FILES = {
