@@ -9,6 +9,7 @@ from kant_opt.metrics import JobStretch, Placed, job_stretch
 from kant_opt.metrics.over_time import Held, OverTime, Queued
 from kant_opt.metrics.sizes import SIZE_CLASSES, size_class
 from kant_opt.metrics.waits import ALL_SIZES, Waited, bounded_slowdown, wait_classes
+from kant_opt.planning.ticket import Ticket
 from kant_opt.replay.course import Course, Span
 from kant_opt.replay.outages import Outage
 from kant_opt.replay.result import JobRow, PolicyRun, StretchClass
@@ -99,12 +100,18 @@ def _rows(stage: Stage, course: Course) -> list[JobRow]:
         runs.setdefault(span.position, []).append(span)
     stretches = _stretches(stage, {stage.jobs[i].name: spans[-1] for i, spans in runs.items()})
     leaf = stage.levels[-1] if stage.levels else None
-    rows = [_row(job, runs.get(i, []), stretches.get(job.name), leaf) for i, job in enumerate(stage.jobs)]
-    rows += [replace(_row(job, [], None, None), fate="impossible") for job in stage.too_large]
+    rows = [
+        _row(job, ticket, runs.get(i, []), stretches.get(job.name), leaf)
+        for i, (job, ticket) in enumerate(zip(stage.jobs, stage.tickets, strict=True))
+    ]
+    rows += [replace(_row(job, None, [], None, None), fate="impossible") for job in stage.too_large]
     return sorted(rows, key=lambda row: row.submit_s) if stage.too_large else rows
 
 
-def _row(job: ReplayJob, runs: Sequence[Span], stretch: JobStretch | None, leaf: str | None) -> JobRow:
+def _row(
+    job: ReplayJob, ticket: Ticket | None, runs: Sequence[Span], stretch: JobStretch | None, leaf: str | None
+) -> JobRow:
+    gang = ticket.gang if ticket else None
     last = runs[-1] if runs and not runs[-1].evicted else None
     return JobRow(
         job=job.name,
@@ -112,7 +119,7 @@ def _row(job: ReplayJob, runs: Sequence[Span], stretch: JobStretch | None, leaf:
         run_s=job.run_s,
         walltime_s=job.walltime_s,
         gpus=job.gpus,
-        pods=job.trace.pods or 1,
+        pods=gang.parts[0].target if gang else job.trace.pods or 1,
         fate="ended" if last else "waiting",
         start_s=last.start_s if last else None,
         end_s=last.end_s if last else None,

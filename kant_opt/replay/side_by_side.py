@@ -85,9 +85,11 @@ def replay(
     check_outages(outages, [node.name for node in stage.nodes])
     outages = tuple(sorted(outages, key=lambda outage: (outage.start_s, outage.node)))
     window = _window(work, warm_up, cool_down)
-    options = (walltimes, arrivals, seed, inference_zone, outages)
-    of = digest(trace.jobs, stage.gpus, stage.nodes, stage.levels, named, *options)
-    keeper = Keeper(None if checkpoint is None else Path(checkpoint), of, checkpoint_every_s)
+    keeper = Keeper(None, "")
+    if checkpoint is not None:
+        options = (walltimes, arrivals, seed, inference_zone, outages)
+        of = digest(trace.jobs, stage.gpus, stage.nodes, stage.levels, named, *options)
+        keeper = Keeper(Path(checkpoint), of, checkpoint_every_s)
     runs = []
     for one in named:
         runs.append(measured(one, stage, _course(one, stage, seed, outages, keeper, on_progress), window, outages))

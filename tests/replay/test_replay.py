@@ -182,6 +182,7 @@ def test_pods_that_the_trace_does_not_tell_and_gangs_that_no_node_holds() -> Non
     found = replay(Trace("one", "jsonl", (TraceJob("a", 0, 10, 12),)), small_fabric(2, 8), policies=["fifo"])
     (job,) = found.runs[0].jobs
     assert job.where == ((0, 6000), (1, 6000))
+    assert job.pods == 2
     assert found.runs[0].shares.gfr_mean == 1
     assert found.runs[0].stretch[0].nodes_ratio == 1
 
