@@ -1,6 +1,6 @@
 """Files in and out: the native document and the formats of clusters."""
 
-from kant_opt.io import kubernetes, native, openb, slurm
+from kant_opt.io import hived, ibnetdiscover, kubernetes, native, openb, slurm, topograph
 from kant_opt.io.files import load_placement, read_text, save, write_atomic
 from kant_opt.io.formats import FORMATS, Format, read_request
 from kant_opt.io.notes import LeftOutNote, why_left_out
@@ -9,6 +9,8 @@ __all__ = [
     "FORMATS",
     "Format",
     "LeftOutNote",
+    "hived",
+    "ibnetdiscover",
     "kubernetes",
     "load_placement",
     "native",
@@ -17,6 +19,7 @@ __all__ = [
     "read_text",
     "save",
     "slurm",
+    "topograph",
     "why_left_out",
     "write_atomic",
 ]

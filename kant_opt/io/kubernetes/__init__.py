@@ -12,7 +12,6 @@ from kant_opt.io.kubernetes.kai import read_queues as kai_queues
 from kant_opt.io.kubernetes.kueue import Queues, Workload, WorkloadReader
 from kant_opt.io.kubernetes.levels import HOST_KEYS, find_levels
 from kant_opt.io.kubernetes.nodes import NodeFacts, read_node
-from kant_opt.io.kubernetes.objects import Notes
 from kant_opt.io.kubernetes.pods import Pod
 from kant_opt.io.kubernetes.podsets import PodSetReader
 from kant_opt.io.kubernetes.sources import (
@@ -26,6 +25,7 @@ from kant_opt.io.kubernetes.sources import (
 )
 from kant_opt.io.kubernetes.volcano import HyperNodes, VolcanoGangs, VolcanoJobReader
 from kant_opt.io.kubernetes.volcano import read_queues as volcano_queues
+from kant_opt.io.objects import Notes
 from kant_opt.schema import FabricSpec, Job, Node, Queue, Request, parse
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kant_opt.io.kubernetes.objects import Notes
+from kant_opt.io.objects import Notes
 from kant_opt.schema import Job, parse
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kant_opt.io.kubernetes.objects import Notes
 from kant_opt.io.kubernetes.pods import Group, Pod
 from kant_opt.io.kubernetes.podsets import LeaveOut, PodSetReader
+from kant_opt.io.objects import Notes
 from kant_opt.schema import Allocation, Job, Node, parse
 
 

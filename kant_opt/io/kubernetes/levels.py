@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kant_opt.io.kubernetes.objects import Notes, Object
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import NODE_LEVEL
 
 Labels = dict[str, str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kant_opt.io.kubernetes.levels import Labels, Levels
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.resources import (
     Amounts,
     amounts,
@@ -12,6 +11,7 @@ from kant_opt.io.kubernetes.resources import (
     gpu_resource,
     num_gpus,
 )
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Node, parse
 from kant_opt.units import whole
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kant_opt.errors import InputError
-from kant_opt.io.kubernetes.objects import Object
 from kant_opt.io.kubernetes.resources import Amounts, cpu_and_memory, effective_requests, gpu_resource, num_gpus
+from kant_opt.io.objects import Object
 from kant_opt.units import MILLI, quantity, whole
 
 _GROUP_MARKS: tuple[tuple[str, ...], ...] = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kant_opt.io.kubernetes.levels import Levels
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.pods import Pod
 from kant_opt.io.kubernetes.resources import cuts_a_gpu, not_counted
 from kant_opt.io.kubernetes.selection import Selection, note_unread
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Node
 
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from kant_opt.errors import InputError
-from kant_opt.io.kubernetes.objects import Object
+from kant_opt.io.objects import Object
 from kant_opt.units import MILLI, quantity, whole
 
 GPU_RESOURCES = (

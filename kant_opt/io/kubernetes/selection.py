@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kant_opt.io.kubernetes.objects import Notes, Object
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Node
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

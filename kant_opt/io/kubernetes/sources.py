@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kant_opt.errors import InputError
 from kant_opt.io.files import read_head, read_text
-from kant_opt.io.kubernetes.objects import Notes, Object
+from kant_opt.io.objects import Notes, Object
 from kant_opt.io.plain import load_documents, top_keys
 
 _SUFFIXES = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")

@@ -22,6 +22,7 @@ from kant_opt.io.slurm.jobs import JobRecord, merge_jobs
 from kant_opt.io.slurm.nodes import NodeRecord, merge_nodes, to_node
 from kant_opt.io.slurm.reservations import ReservationRecord, reservations_of_json, to_reservation
 from kant_opt.io.slurm.topology_conf import PRINTED, SIGNATURE, Topology, read_topology
+from kant_opt.io.slurm.topology_yaml import YAML_SIGNATURE, read_topology_yaml
 from kant_opt.io.slurm.values import Json, number, within
 from kant_opt.schema import Allocation, Job, Node, Request, Reservation, parse
 
@@ -70,7 +71,7 @@ def _is_slurm(head: str) -> bool:
     if looks_like_json(head):
         keys = set(top_keys(head))
         return bool(keys & set(_PARTS)) and not keys & {"schema", "kind"} and bool(_HINT.search(head))
-    signatures = (SIGNATURE, node_reader.TEXT_SIGNATURE, job_reader.TEXT_SIGNATURE)
+    signatures = (SIGNATURE, YAML_SIGNATURE, node_reader.TEXT_SIGNATURE, job_reader.TEXT_SIGNATURE)
     return any(s.search(head) for s in signatures)
 
 
@@ -124,6 +125,8 @@ def _take(path: Path, told: Told, *, alone: bool) -> None:
         return
     if PRINTED.search(text):
         told.printed.append((place, text))
+    elif YAML_SIGNATURE.search(text):
+        told.topologies.append((place, read_topology_yaml(text, place)))
     elif SIGNATURE.search(text):
         told.topologies.append((place, read_topology(text, place)))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kant_opt.errors import InputError
 from kant_opt.io.slurm.hostlist import Allowance, expand
@@ -39,6 +39,10 @@ class Topology:
     """tree, block, ring or flat."""
     notes: tuple[str, ...] = ()
 
+    def with_notes(self, notes: tuple[str, ...]) -> Topology:
+        """Return it with further notes in front of its own."""
+        return replace(self, notes=(*notes, *self.notes))
+
     @property
     def inner_level(self) -> str | None:
         """Return the innermost level above the nodes."""
@@ -62,12 +66,17 @@ def read_topology(text: str, place: str) -> Topology:
             place=place,
             way_out="add SwitchName= or BlockName= lines",
         )
-    reader = {"switch": _tree, "block": _blocks, "ring": _rings}[kinds[0]]
-    return reader(lines, notes)
+    return read_entries(kinds[0], lines).with_notes(notes)
 
 
 Entry = dict[str, str]
 Lines = list[tuple[str, Entry]]  # each with its place
+
+
+def read_entries(kind: str, lines: Lines) -> Topology:
+    """Return the topology of the lines of a kind (switch, block or ring), keys in lower case as in topology.conf."""
+    readers = {"switch": _tree, "block": _blocks, "ring": _rings}
+    return readers[kind](lines)
 
 
 def _lines(text: str, place: str) -> Iterator[tuple[str, Entry]]:
@@ -152,7 +161,7 @@ def _level_names(depth: int) -> tuple[str, ...]:
     return tuple(reversed(names))
 
 
-def _tree(lines: Lines, notes: tuple[str, ...]) -> Topology:
+def _tree(lines: Lines) -> Topology:
     """Read a tree of switches.
 
     A switch's level is its height: 0 for one with nodes, else one more than its highest child, as Slurm counts. Where
@@ -194,7 +203,6 @@ def _tree(lines: Lines, notes: tuple[str, ...]) -> Topology:
         paths={node: filled[leaf] for node, leaf in leaf_of.items()},
         separate_roots=len({chain[-1] for chain in chains.values()}) > 1,
         kind="tree",
-        notes=notes,
     )
 
 
@@ -240,7 +248,7 @@ def _filled(chain: list[str], heights: Mapping[str, int], depth: int) -> tuple[s
 # --- blocks and rings
 
 
-def _blocks(lines: Lines, notes: tuple[str, ...]) -> Topology:
+def _blocks(lines: Lines) -> Topology:
     """Read blocks. Each larger size of BlockSizes is an outer level that joins 2, 4, 8, ... neighbours of the file.
 
     A size whose aggregate would hold all blocks tells nothing and makes no level. Levels are called `block` and
@@ -265,7 +273,6 @@ def _blocks(lines: Lines, notes: tuple[str, ...]) -> Topology:
         levels=(*(f"block-{size}" for size, _ in joined), "block"),
         paths={node: (*outer[block], block) for node, block in block_of.items()},
         kind="block",
-        notes=notes,
     )
 
 
@@ -297,7 +304,7 @@ def _joined(
     return sorted(zip(larger, factors, strict=True), reverse=True)
 
 
-def _rings(lines: Lines, notes: tuple[str, ...]) -> Topology:
+def _rings(lines: Lines) -> Topology:
     """Read rings as domains; that neighbours on a ring are nearer than others is not kept."""
     rings = _by_name(lines, "ringname")
     ring_of = _owners(((n, e.get("nodes", ""), w) for n, (w, e) in rings.items()), "ring")
@@ -305,5 +312,5 @@ def _rings(lines: Lines, notes: tuple[str, ...]) -> Topology:
         levels=("ring",),
         paths={node: (ring,) for node, ring in ring_of.items()},
         kind="ring",
-        notes=(*notes, "the order of nodes on their ring is not kept"),
+        notes=("the order of nodes on their ring is not kept",),
     )

@@ -14,7 +14,7 @@ from kant_opt import place
 from kant_opt.errors import InputError
 from kant_opt.io import read_request
 from kant_opt.io.kubernetes.kueue.assignment import read_assignment
-from kant_opt.io.kubernetes.objects import Object
+from kant_opt.io.objects import Object
 from kant_opt.schema import Quota, Request
 
 Item = dict[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from kant_opt.io.kubernetes.gang_rules import GangRules
 from kant_opt.io.kubernetes.levels import Levels
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.podsets import LeaveOut
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Job, Queue, parse
 
 _MEGABYTE = 10**6

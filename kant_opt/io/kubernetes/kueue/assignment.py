@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kant_opt.io.kubernetes.objects import Object
+from kant_opt.io.objects import Object
 
 MOST_DOMAINS = 1_000_000
 """Domains of one assignment that are read; Kueue's own bound is 1,000 slices of 100,000 roots in all."""

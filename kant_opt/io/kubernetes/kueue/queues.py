@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.podsets import LeaveOut, Rules
 from kant_opt.io.kubernetes.resources import GPU_RESOURCES, amount
 from kant_opt.io.kubernetes.sources import KUEUE, Cluster
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Job, Queue, parse
 from kant_opt.units import MILLI, whole
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from kant_opt.io.kubernetes.kueue.assignment import read_assignment
 from kant_opt.io.kubernetes.kueue.queues import Queues
 from kant_opt.io.kubernetes.levels import HOST_KEYS
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.pods import Pod
 from kant_opt.io.kubernetes.podsets import PREFERRED, REQUIRED, SLICE_LEVEL, SLICE_SIZE, LeaveOut, PodSetReader
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Allocation, Job, Node, parse
 
 _REQUEST_FIELDS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kant_opt.io.kubernetes.gang_rules import GangRules
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.resources import GPU_RESOURCES, amounts
 from kant_opt.io.kubernetes.volcano.hypernodes import HyperNodes
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Job, Queue, parse
 from kant_opt.units import MILLI, whole
 

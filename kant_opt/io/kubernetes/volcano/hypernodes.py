@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kant_opt.io.kubernetes.levels import Family, Labels
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.selection import labels_match
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import NODE_LEVEL
 
 _MOST_REPEATS = 3

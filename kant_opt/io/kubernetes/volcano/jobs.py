@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kant_opt.io.kubernetes.gang_rules import GangRules
-from kant_opt.io.kubernetes.objects import Notes, Object
 from kant_opt.io.kubernetes.pods import Pod
 from kant_opt.io.kubernetes.podsets import LeaveOut, PodSetReader
 from kant_opt.io.kubernetes.volcano.gangs import VolcanoGangs
+from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Job, parse
 
 _JOB = "volcano.sh/job-name"

@@ -1,4 +1,4 @@
-"""Kubernetes objects as they stand in files: plain data, each value asked for with its type and known by its place."""
+"""Objects as they stand in files, plain data: each value asked for with its type and known by its place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kant_opt.io.notes import LeftOutNote
 
 
 class Object:
-    """A JSON object and where it stands. An absent field and null are the same, as in Kubernetes."""
+    """A JSON object and where it stands. An absent field and null are the same."""
 
     __slots__ = ("_data", "_key", "_parent")
 
@@ -32,6 +32,14 @@ class Object:
 
     def __contains__(self, key: str) -> bool:
         return self._data.get(key) is not None
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of its fields."""
+        return tuple(self._data)
+
+    def is_false(self, key: str) -> bool:
+        """Return whether a field is there and false."""
+        return self._data.get(key) is False
 
     def text(self, key: str, default: str = "") -> str:
         """Return a text field."""
@@ -93,6 +101,14 @@ class Object:
         """Yield the objects of a list field, none where absent."""
         for i, value in enumerate(self._list(key)):
             yield Object(value, self, f"{key}.{i}")
+
+    def one_or_more(self, key: str) -> Iterator[Object]:
+        """Yield the objects of a field that holds a list of them or just one."""
+        value = self._data.get(key)
+        if isinstance(value, dict):
+            yield Object(value, self, key)
+        else:
+            yield from self.children(key)
 
     def words(self, key: str) -> tuple[str, ...]:
         """Return a list field of texts."""
