@@ -12,6 +12,7 @@ from kant_opt.cli.convert import convert
 from kant_opt.cli.explain import explain
 from kant_opt.cli.export import export
 from kant_opt.cli.fabric import fabric_app
+from kant_opt.cli.gap import gap
 from kant_opt.cli.guard import GuardedGroup
 from kant_opt.cli.instances import instances_app
 from kant_opt.cli.place import place
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (place, plan, replay, explain, verify, convert, export, schema, backends):
+for _command in (place, plan, replay, gap, explain, verify, convert, export, schema, backends):
     app.command()(_command)
 app.add_typer(fabric_app, name="fabric")
 app.add_typer(instances_app, name="instances")
