@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from kant_opt.fabric import Fabric, build_fabric
-from kant_opt.schema import Allocation, Hold, Job, PlacedJob, Placement, Plan, PlannedJob, Request
+from kant_opt.schema import Allocation, Eviction, Hold, Job, PlacedJob, Placement, Plan, PlannedJob, Request
 from kant_opt.verify.gpus import GpuLedger
 from kant_opt.verify.index import RequestIndex
 from kant_opt.verify.verifier import check
@@ -21,8 +21,8 @@ PLAN_RULES = ("known", "once", "start", "length", "after", "evicted", "reserved"
 known: jobs of the queue, each with a run or a reason, not both. once: runs of a job do not overlap, and only the last
 is uncut. start: not before now or its submission, and before the horizon. length: the end is the start plus the
 walltime (at least a second), unknown where that is, earlier only where the job is evicted. after: the jobs to start
-after have ended. evicted: only preemptible jobs are, for a job or a reservation that starts then or later. reserved: no
-run lasts into a reservation of others.
+after have ended. evicted: only preemptible jobs are, none of a group, while they run, for a job or a reservation that
+starts then or later. reserved: no run lasts into a reservation of others.
 """
 
 
@@ -80,8 +80,7 @@ class _Walk:
                     yield from self._after(self.jobs[job], run)
                     yield from self._reserved(run)
         for eviction in self.plan.evictions:
-            if self._grows(eviction.job):
-                yield Violation("evicted", eviction.job, "it waits for more pods, those that run stay")
+            yield from self._runs_till(eviction)
             yield from self._evicted(eviction.job, eviction.for_job, eviction.at_s)
         for run in self.plan.jobs:
             if run.evicted_for and run.end_s is not None and run.job in self.jobs:
@@ -140,6 +139,17 @@ class _Walk:
                 if run.job not in held.jobs and into and (held.end_s is None or run.start_s < held.end_s):
                     yield Violation("reserved", run.job, f"its run on {node!r} lasts into reservation {held.name!r}")
 
+    def _runs_till(self, eviction: Eviction) -> Iterator[Violation]:
+        """Yield what is wrong with the time at which a running job leaves."""
+        job, at, alloc = eviction.job, eviction.at_s, self.index.allocations.get(eviction.job)
+        now = max(self.request.now_s, self.plan.now_s)
+        if self._grows(job):
+            yield Violation("evicted", job, "it waits for more pods, those that run stay")
+        elif at < now:
+            yield Violation("evicted", job, f"it leaves at {at}, before {now}")
+        elif alloc is not None and alloc.until_s is not None and at >= max(alloc.until_s, self.request.now_s + 1):
+            yield Violation("evicted", job, f"it leaves at {at}, it ends at {alloc.until_s}")
+
     def _evicted(self, job: str, other: str, at: int) -> Iterator[Violation]:
         known = self.jobs.get(job)
         alloc = self.index.allocations.get(job)
@@ -148,8 +158,17 @@ class _Walk:
             yield Violation("evicted", job, "no running or queued job has this name")
         elif not (held.preemptible or (alloc is not None and alloc.preemptible)):
             yield Violation("evicted", job, "it is not preemptible")
+        elif job in self._bound:
+            yield Violation("evicted", job, "its group runs as a whole")
         elif not self._begins(other, at):
             yield Violation("evicted", job, f"it leaves at {at} for {other!r}, which does not start then or later")
+
+    @cached_property
+    def _bound(self) -> set[str]:
+        """Queued jobs of all-or-none groups with others that are queued too."""
+        waiting = {name for name, job in self.jobs.items() if not self.index.needs_nothing(job)}
+        groups = [waiting.intersection(group.jobs) for group in self.request.groups if group.all_or_none]
+        return {name for group in groups if len(group) > 1 for name in group}
 
     def _begins(self, name: str, at: int) -> bool:
         """Return whether a run of the job, or the reservation, of this name starts at `at` or later."""

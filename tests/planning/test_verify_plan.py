@@ -39,6 +39,7 @@ def _request() -> Request:
         allocations=(
             running("old", {"n0": 1}, gpus=4, until_s=50),
             running("guest", {"n1": 1}, gpus=2, preemptible=True),
+            running("brief", {"n2": 1}, gpus=1, until_s=30, preemptible=True),
         ),
         reservations=(Reservation(name="kept", nodes=("n3",), start_s=200, end_s=300, jobs=("vip",)),),
         jobs=(
@@ -48,8 +49,8 @@ def _request() -> Request:
             gang("d", 1, 2, walltime_s=30, submit_s=20, queue="small"),
             gang("e", 2, 1, walltime_s=40, preemptible=True),
             gang("f", 9, 4, walltime_s=40),
-            gang("g1", 1, 1, walltime_s=20),
-            gang("g2", 1, 1, walltime_s=20),
+            gang("g1", 1, 1, walltime_s=20, preemptible=True),
+            gang("g2", 1, 1, walltime_s=20, preemptible=True),
         ),
         groups=(JobGroup(name="pair", jobs=("g1", "g2")),),
     )
@@ -138,7 +139,21 @@ DAMAGES: dict[str, tuple[str, Callable[[Plan], Plan]]] = {
     "a steady job evicted": ("evicted", evict("old", 50, "a")),
     "nobody evicted": ("evicted", evict("nobody", 50, "a")),
     "evicted for nothing": ("evicted", evict("guest", 51, "a")),
+    "evicted before now": ("evicted", evict("guest", 9, "a")),
+    "evicted after its end": ("evicted", evict("brief", 40, "a")),
+    "torn from its group": ("evicted", lambda p: _leaves(p, "g1", "c")),
 }
+
+
+def _leaves(found: Plan, job: str, other: str) -> Plan:
+    """Return the plan with a run cut short when another starts, and made up for long after."""
+    run, coming = found.of(job), found.of(other)
+    assert run is not None
+    assert run.end_s is not None
+    assert coming is not None
+    cut = run.model_copy(update={"end_s": coming.start_s, "evicted_for": other})
+    again = run.model_copy(update={"start_s": run.start_s + 1000, "end_s": run.end_s + 1000})
+    return found.model_copy(update={"jobs": (*(r for r in found.jobs if r is not run), cut, again)})
 
 
 def _tear(found: Plan) -> Plan:
