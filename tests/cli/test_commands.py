@@ -16,6 +16,7 @@ from kant_opt.cli.backends import SUMMARIES
 from kant_opt.engine import place
 from kant_opt.fabric import list_topologies, load_topology
 from kant_opt.io import read_request, save
+from kant_opt.planning import plan
 from kant_opt.schema import (
     DOCUMENTS,
     Allocation,
@@ -37,6 +38,7 @@ from kant_opt.schema import (
     to_json,
 )
 from kant_opt.testing.builders import gang, placement, racks
+from kant_opt.verify import PLAN_RULES, RULES
 
 Run = Callable[..., Result]
 
@@ -65,6 +67,27 @@ def test_verify_lists_one_violation_a_line(run: Run, request_file: Path, tmp_pat
     assert result.exit_code == 1
     assert sorted(line.split(":")[0] for line in lines) == ["capacity", "gang"]
     assert last == "not valid: 2 violations in 1 gang with 2 pods"
+
+
+def test_verify_accepts_a_plan(run: Run, tmp_path: Path) -> None:
+    """Two gangs that need the one node one after another, and one that is too wide for it; then both at once."""
+    jobs = [gang("a", 1, 8, walltime_s=60), gang("b", 1, 8, walltime_s=60), gang("wide", 2, 8, walltime_s=60)]
+    request = racks("8", jobs=jobs)
+    save(request, tmp_path / "request.json")
+    assert run("plan", tmp_path / "request.json", "-q", "--json", tmp_path / "plan.json").exit_code == 1
+    result = run("verify", tmp_path / "request.json", tmp_path / "plan.json")
+    rules = len(RULES) + len(PLAN_RULES)
+    assert (result.exit_code, result.stdout) == (
+        0,
+        f"valid: 2 runs and 1 gang without a start keep all {rules} rules\n",
+    )
+    found = plan(request)
+    at_once = tuple(run.model_copy(update={"start_s": 0, "end_s": 60}) for run in found.jobs)
+    (tmp_path / "plan.json").write_text(to_json(found.model_copy(update={"jobs": at_once})), encoding="utf-8")
+    result = run("verify", tmp_path / "request.json", tmp_path / "plan.json")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("capacity: ")
+    assert run("verify", tmp_path / "request.json", tmp_path / "plan.json", "--certificate").exit_code == 1
 
 
 def test_verify_with_certificate(run: Run, tmp_path: Path) -> None:
