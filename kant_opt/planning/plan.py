@@ -8,6 +8,7 @@ from kant_opt.backends import Deadline
 from kant_opt.engine.place import placed_job
 from kant_opt.errors import InputError, WrongAnswer
 from kant_opt.planning.board import Board, Run
+from kant_opt.planning.cuts import settle_cuts
 from kant_opt.planning.evicting import Evicting
 from kant_opt.planning.places import give_places
 from kant_opt.planning.queue import Queue, read_queue
@@ -76,6 +77,7 @@ def plan(
     horizon = FOREVER if horizon_s is None else request.now_s + horizon_s
     acting = chosen if head_timeout_s is None else Evicting(chosen, head_timeout_s)
     run_timeline(board, acting, possible, start=request.now_s, until=horizon)
+    settle_cuts(board, frozenset(reservation.name for reservation in request.reservations))
     if space.counts:
         give_places(queue, board)
     found = _Told(queue, board, chosen, horizon).plan(possible)

@@ -260,6 +260,20 @@ def test_jobs_that_can_leave_go_on_together_until_the_same_second() -> None:
     assert ends == {"open1": (60, "upkeep"), "open2": (60, "upkeep"), "head": (15, "")}
 
 
+def test_a_job_that_is_cut_and_goes_on_at_once_has_one_run() -> None:
+    """The head "open" has "old" evicted at 20, and is expected to leave at 30, when "next" was due before. But then it
+    is ahead in the queue, so it stays, and nobody can have left for "next"."""
+    jobs = (
+        gang("open", 2, preemptible=True, nodes=("r1n1", "r1n2")),
+        gang("next", 2, walltime_s=5, nodes=("r1n2", "r1n3")),
+    )
+    held = [("old", "r1n1", 100, True), ("one", "r1n2", 20, False), ("two", "r1n3", 30, False)]
+    busy = tuple(running(name, {node: 1}, until_s=end, preemptible=leaves) for name, node, end, leaves in held)
+    found = plan(racks("1,1,1", jobs=jobs, allocations=busy), policy="depth-2", order="fifo", head_timeout_s=15)
+    assert [(run.job, run.start_s, run.end_s) for run in found.jobs] == [("open", 20, None)]
+    assert (why(found, "next").kind, why(found, "next").jobs) == ("unknown_end", ("open",))
+
+
 # -- rules over time -------------------------------------------------------------------------------
 
 
