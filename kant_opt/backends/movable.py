@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,16 @@ class Area:
     """Whether nobody else uses GPUs of these nodes and every load does, so that a load moves what is unused too."""
 
 
+class _Seen(NamedTuple):
+    """What may be moved in an answer as it is now."""
+
+    loads: dict[int, Load]
+    gangs: dict[tuple[Kind, bytes], list[Loads]]
+    """By the kind of their nodes and the nodes that they may use."""
+    loose: list[int]
+    """Nodes whose loads are loose."""
+
+
 class Movable:
     """Made before anything is placed, asked when everything is: `areas`, then `move`."""
 
@@ -49,6 +60,8 @@ class Movable:
         self.whole, self.spare, self.units = free.whole.copy(), free.spare.copy(), free.units.copy()
         self.cpu, self.memory, self.pods = free.cpu.copy(), free.memory.copy(), free.pods.copy()
         self.settled = _settled(task)
+        self.moves = 0
+        """Times that something was moved."""
         keeping = any(job.exclusive_level for job in task.cluster.keeping_away)
         self.someone_is_alone = keeping or bool(task.cluster.exclusive)
         """Whether a job keeps domains for itself, which all others would have to mind on their way."""
@@ -59,18 +72,29 @@ class Movable:
         """
         if self.someone_is_alone or self.task.deadline.passed:
             return
-        size: dict[tuple[Kind, bytes], int] = {}
-        for (kind, mask), items in self._groups(answer, _loads(answer)).items():
-            size[kind, mask] = sum(len(item.nodes) for item in items)
+        seen, moves = self._look(answer), self.moves
+        size = {key: sum(len(item.nodes) for item in items) for key, items in seen.gangs.items()}
         for key in sorted(size, key=lambda key: (-size[key], repr(key[0]), key[1])):
-            loads = _loads(answer)
-            area = self._area(key, self._groups(answer, loads)[key], loads, self._fixed(answer))
+            if self.moves != moves:
+                seen, moves = self._look(answer), self.moves
+            area = self._area(key, seen)
             if area.items:
                 yield area
 
-    def _groups(self, answer: Answer, loads: dict[int, Load]) -> dict[tuple[Kind, bytes], list[Loads]]:
+    def _look(self, answer: Answer) -> _Seen:
+        """Return what may be moved as the answer is now. Costs a pass over pods and, per gang, one over the nodes."""
+        fixed, loads = self._fixed(answer), _loads(answer)
+        loose = [
+            node
+            for node, load in sorted(loads.items())
+            if all(i not in fixed and self._is_loose(t) for i, t in load)
+            and any(t.part.shape.uses_gpu for _, t in load)
+        ]
+        return _Seen(loads, self._groups(answer, loads, fixed), loose)
+
+    def _groups(self, answer: Answer, loads: dict[int, Load], fixed: set[int]) -> dict[tuple[Kind, bytes], list[Loads]]:
         """Return the gangs that may be moved, by the kind of their nodes and the nodes that they may use."""
-        fixed, tied = self._fixed(answer), set[int]()
+        tied = set[int]()
         for load in loads.values():
             gangs = {i for i, t in load if not self._is_loose(t)}
             if len(gangs) > 1 or any(i in fixed for i, _ in load):
@@ -124,18 +148,12 @@ class Movable:
             nodes &= np.fromiter((node.pools == pools for node in self.task.cluster.nodes), np.bool_, len(nodes))
         return nodes
 
-    def _area(self, key: tuple[Kind, bytes], gangs: list[Loads], loads: dict[int, Load], fixed: set[int]) -> Area:
+    def _area(self, key: tuple[Kind, bytes], seen: _Seen) -> Area:
         """Return the area of some gangs, with all loose loads in it that may go anywhere there."""
         kind, allowed = key
+        loads = seen.loads
         nodes = self._alike(kind) & np.frombuffer(allowed, dtype=np.bool_)
-        loose = [
-            node
-            for node, load in loads.items()
-            if nodes[node]
-            and all(i not in fixed and self._is_loose(t) for i, t in load)
-            and any(t.part.shape.uses_gpu for _, t in load)
-        ]
-        items = [*gangs, *(Loads(None, (node,)) for node in sorted(loose))]
+        items = [*seen.gangs[key], *(Loads(None, (node,)) for node in seen.loose if nodes[node])]
         nodes = self._roomy(nodes, [loads[node] for item in items for node in item.nodes if nodes[node]])
         one_row = bool((self.units[nodes] == self.units[nodes][:1]).all())
 
@@ -171,6 +189,7 @@ class Movable:
             for old, new in _paired(item.nodes, nodes)
         }
         changed = {old: new for old, new in where.items() if old != new}
+        self.moves += bool(changed)
         for old in changed:
             for _, t in area.loads[old]:
                 free.release(t.node, t.part.shape, t.pods, t.part.job.name, t.gpus)

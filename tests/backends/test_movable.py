@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from kant_opt.backends import Answer, Deadline, Taken, Task
@@ -87,6 +89,17 @@ def test_less_traffic_for_broken_racks_is_taken_where_the_objective_says_so(obje
         return
     assert answer.taken == before[0]
     assert (task.free.units == before[1]).all()
+
+
+def test_where_nothing_moves_the_answer_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty gangs, each with nodes of its own: twenty areas, and a look costs a pass over all gangs."""
+    jobs = [gang(f"j{i:02}", 2, 8, nodes=(f"r{i + 1}n1", f"r{i + 1}n2")) for i in range(20)]
+    task = _task(racks("|".join(["8,8"] * 20), jobs=jobs))
+    answer = _answer(task, {f"j{i:02}": {f"r{i + 1}n1": 1, f"r{i + 1}n2": 1} for i in range(20)})
+    looks = mock.Mock(side_effect=Movable._look)
+    monkeypatch.setattr(Movable, "_look", lambda self, answer: looks(self, answer))
+    assert len(list(Movable(task).areas(answer))) == 20
+    assert looks.call_count == 1
 
 
 def _loose(request: Request, where: dict[str, dict[str, int]]) -> list[tuple[str, ...]]:
