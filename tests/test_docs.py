@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kant_opt.backends import BACKENDS
 from kant_opt.errors import BackendUnavailable
 from kant_opt.planning import POLICIES
 
@@ -34,7 +35,8 @@ def test_the_readme_has_a_block_to_run() -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_code_runs_and_prints_what_the_page_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block may use what those before it on its page have made. Pages that need an extra are skipped without it."""
-    monkeypatch.setattr(POLICIES, "_parts", dict(POLICIES.items()))  # a page's own policies are no one else's
+    for registry in (POLICIES, BACKENDS):  # a page's own policies and backends are no one else's
+        monkeypatch.setattr(registry, "_parts", dict(registry.items()))
     names: dict[str, Any] = {}
     for n, (code, shown) in enumerate(blocks(page)):
         out = io.StringIO()

@@ -4,6 +4,7 @@ from kant_opt.backends import greedy as _greedy  # isort: skip  # fills the regi
 from kant_opt.backends import exact as _exact
 from kant_opt.backends import search as _search
 from kant_opt.backends.base import BACKENDS, Answer, Backend, Deadline, Event, OnEvent, Order, Task
+from kant_opt.backends.outside import FromFunction, add_outside
 from kant_opt.backends.placer import Failure, Placer, Taken
 from kant_opt.backends.prover import Proof, find_proof
 from kant_opt.backends.rents import best_rents
@@ -16,6 +17,7 @@ __all__ = [
     "Deadline",
     "Event",
     "Failure",
+    "FromFunction",
     "OnEvent",
     "Order",
     "Placer",
@@ -26,4 +28,5 @@ __all__ = [
     "best_rents",
     "find_proof",
 ]
-del _exact, _greedy, _search
+add_outside()
+del _exact, _greedy, _search, add_outside
