@@ -104,10 +104,11 @@ class Worker:
 def hire(modules: tuple[str, ...]) -> Worker:
     """Return a worker that has imported `modules` or is about to: an idle one, or a new one."""
     idle = _idle.setdefault(modules, [])
-    while idle:
-        worker = idle.pop()
-        if worker.alive:
-            return worker
+    with suppress(IndexError):  # none is idle, or another thread took the last one
+        while True:
+            worker = idle.pop()
+            if worker.alive:
+                return worker
     return Worker(modules)
 
 

@@ -15,9 +15,10 @@ from threading import Timer
 import pytest
 
 from kant_opt.backends import BACKENDS, Answer, Deadline, Task
+from kant_opt.backends import worker as worker_module
 from kant_opt.backends.exact import Exact
 from kant_opt.backends.solver import Effort, Fixed, OnEvent, RawAnswer, Solver, Stop, settle, within
-from kant_opt.backends.worker import Worker, WorkerDied, limit_memory
+from kant_opt.backends.worker import Worker, WorkerDied, hire, limit_memory
 from kant_opt.engine.place import to_placement
 from kant_opt.fabric import build_fabric
 from kant_opt.formulation.program import Level, Program
@@ -271,6 +272,19 @@ def test_a_worker_answers_and_passes_errors_on() -> None:
         assert worker.call(divmod, 8, 2) == (4, 0), "an error does not end it"
     finally:
         worker.kill()
+
+
+def test_another_thread_may_take_the_last_idle_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between a look at the list and the grip into it; then a new one starts."""
+
+    class Emptied(list[Worker]):
+        def __bool__(self) -> bool:
+            return True
+
+    monkeypatch.setitem(worker_module._idle, (), Emptied())
+    worker = hire(())
+    assert worker.call(abs, -3) == 3
+    worker.kill()
 
 
 def test_a_worker_that_crashes_takes_nobody_along() -> None:
