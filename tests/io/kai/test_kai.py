@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from kant_opt import place
+from kant_opt.errors import InputError
 from kant_opt.io import read_request
 from kant_opt.schema import Quota, Request
 
@@ -140,6 +141,13 @@ def test_limits_cap_queues(shared: Path, tmp_path: Path) -> None:
         Quota(resource="memory_bytes", guaranteed=10**9),
     )
     assert any("parent queues" in n and "default-queue" in n for n in notes)
+
+
+def test_a_limit_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
+    spec = {"resources": {"memory": {"limit": 1e308}}}
+    item = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "q"}, "spec": spec}
+    with pytest.raises(InputError):
+        read(tmp_path, *nodes(1), item)
 
 
 def test_every_queue_of_the_examples_is_read(shared: Path, tmp_path: Path) -> None:

@@ -281,6 +281,10 @@ def test_an_unknown_level_leaves_the_job_out(tmp_path: Path) -> None:
         ({"levels": ["h"], "domains": [{"values": ["a", "b"], "count": 1}]}, "2 values for 1 levels"),
         ({"levels": ["h"], "domains": [{"values": ["a"]}]}, "count: missing"),
         ({"levels": ["h"], "slices": [{"domainCount": 10**12}]}, "more than 1000000 domains"),
+        (
+            {"levels": ["h"], "slices": [{"domainCount": 9, "valuesPerLevel": [{"universal": "a"}]}]},
+            "9 domains of one name",
+        ),
         ({"levels": ["h"], "slices": [{"domainCount": 1}]}, "0 entries for 1 levels"),
         (
             {"levels": ["h"], "slices": [{"domainCount": 2, "valuesPerLevel": [{"individual": {"roots": ["a"]}}]}]},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 
 from kant_opt.io.kubernetes.gang_rules import GangRules
 from kant_opt.io.kubernetes.levels import Levels
 from kant_opt.io.kubernetes.podsets import LeaveOut
 from kant_opt.io.objects import Notes, Object
 from kant_opt.schema import Job, Queue, parse
+from kant_opt.units import whole
 
 _MEGABYTE = 10**6
 _CAPS = {"gpu": ("gpu", 1), "cpu": ("cpu_milli", 1), "memory": ("memory_bytes", _MEGABYTE)}
@@ -81,7 +83,7 @@ def read_queues(items: Iterable[Object], notes: Notes) -> list[Queue]:
         for kind, (resource, scale) in _CAPS.items():
             limit = spec.child("resources").child(kind).number("limit")
             if limit is not None and limit >= 0:
-                quotas.append({"resource": resource, "guaranteed": int(limit * scale)})
+                quotas.append({"resource": resource, "guaranteed": whole(Decimal(str(limit)) * scale)})
         if "parentQueue" in spec:
             notes.add("limits of parent queues do not bind the queues below, of queues", name)
         queues.append(parse(Queue, {"name": name, "quotas": quotas}, place=item.place))

@@ -30,6 +30,8 @@ def read_assignment(assignment: Object) -> tuple[tuple[str, ...], list[Domain]]:
         num = _count(item, "domainCount", 1)
         if len(domains) + num > MOST_DOMAINS:
             raise item.fault("domainCount", f"more than {MOST_DOMAINS} domains", "split the workload")
+        if num > 1 and not any("individual" in level for level in item.children("valuesPerLevel")):
+            raise item.fault("domainCount", f"{num} domains of one name", "give the names as individual")
         columns = [_values(level, num) for level in item.children("valuesPerLevel")]
         if len(columns) != len(levels):
             raise item.fault("valuesPerLevel", f"{len(columns)} entries for {len(levels)} levels", "give one per level")
