@@ -137,13 +137,14 @@ class Movable:
         return sum(podset.count for podset in job.podsets) == 1 or (job.communication == "none" and not bound)
 
     def _kind(self, node: int) -> Kind:
-        capacity = int(self.task.free.capacity[node])
         pools = self.task.cluster.nodes[node].pools if self.task.quotas else ()
-        return int(self.whole[node]), int(self.spare[node]), capacity, pools
+        sizes = (self.whole, self.spare, self.task.free.capacity, self.task.cluster.unit)
+        return *(int(size[node]) for size in sizes), pools
 
     def _alike(self, kind: Kind) -> Mask:
-        whole, spare, capacity, pools = kind
+        whole, spare, capacity, unit, pools = kind
         nodes: Mask = (self.whole == whole) & (self.spare == spare) & (self.task.free.capacity == capacity)
+        nodes &= self.task.cluster.unit == unit
         if pools:
             nodes &= np.fromiter((node.pools == pools for node in self.task.cluster.nodes), np.bool_, len(nodes))
         return nodes

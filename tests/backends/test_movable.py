@@ -11,7 +11,7 @@ from kant_opt.backends.movable import Movable
 from kant_opt.backends.worth import unless_worse
 from kant_opt.engine import place
 from kant_opt.fabric import build_fabric
-from kant_opt.schema import Node, Objective, Outcome, Request
+from kant_opt.schema import Allocation, FabricSpec, Hold, Node, Objective, Outcome, Request
 from kant_opt.testing.builders import gang, racks
 from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
@@ -89,6 +89,23 @@ def test_less_traffic_for_broken_racks_is_taken_where_the_objective_says_so(obje
         return
     assert answer.taken == before[0]
     assert (task.free.units == before[1]).all()
+
+
+def test_gpus_of_other_memory_are_not_alike_though_as_many_parts_of_them_are_free() -> None:
+    """A quarter of a GPU of 4 MiB is left on each of two GPUs, and half a GPU of 2 MiB on two of four: as much memory,
+    but two quarters go on one of these and only one on one of those."""
+    jobs = [gang("a", 4, 0, gpu_milli=250)]
+    small, large = ((4, 2, 500), (2, 4, 750))
+    nodes, holds = [], []
+    for i, (gpus, mib, used) in enumerate((small, small, large, large)):
+        nodes.append(Node(name=f"n{i}", path=(f"r{i}",), gpus=gpus, gpu_memory_mib=mib))
+        holds += [Hold(node=f"n{i}", gpu_milli=used, gpu_indices=(g,)) for g in (0, 1)]
+        holds += [Hold(node=f"n{i}", gpus=1, gpu_indices=(g,)) for g in range(2, gpus)]
+    held = Allocation(job="old", holds=tuple(holds))
+    fabric = FabricSpec(levels=("rack",))
+    task = _task(Request(fabric=fabric, nodes=tuple(nodes), jobs=tuple(jobs), allocations=(held,)))
+    (area,) = Movable(task).areas(_answer(task, {"a": {"n0": 2, "n1": 2}}))
+    assert area.nodes.tolist() == [True, True, False, False]
 
 
 def test_where_nothing_moves_the_answer_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
