@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb bench-search bench-coupled bench-optima bench-backfill bench-schedule clean
+.PHONY: demo test test-slow lint types bench bench-slurm bench-kueue bench-openb bench-search bench-coupled bench-optima bench-backfill bench-schedule bench-replay clean
 
 demo: $(READY)            ## place the waiting gangs of a real 2,048-node cluster and show the answer
 	$(BIN)/kant-opt place instances/slurm-2048.json.gz; test $$? -le 1  # 1: some gangs have to wait
@@ -56,6 +56,10 @@ bench-schedule: $(READY)  ## the tables of docs/benchmarks/schedule.md
 	$(BIN)/python -m tests.benchmarks_time.psplib_report j120 --work 1
 	$(BIN)/python -m tests.benchmarks_time.strip_report --most 60 --work 0.3
 	$(BIN)/python -m tests.benchmarks_time.queue_report 60 --seconds 30
+
+bench-replay: $(READY)    ## the tables of docs/benchmarks/replay.md
+	PYTHONPATH=tests $(BIN)/python -m bench.replay_report logs
+	PYTHONPATH=tests $(BIN)/python -m bench.replay_report kant
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
