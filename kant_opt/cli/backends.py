@@ -31,5 +31,5 @@ def backends() -> None:
     rows = []
     for name, backend in BACKENDS.items():
         missing = "" if backend.available() else " (not installed)"
-        rows.append([name, SUMMARIES.get(name, type(backend).__doc__ or "").splitlines()[0] + missing])
+        rows.append([name, SUMMARIES.get(name, backend.__doc__ or "").splitlines()[0] + missing])
     Page(everything=True).table([Column("backend"), Column("what it does", wrap=True)], rows)

@@ -21,7 +21,7 @@ from kant_opt.io import read_request
 from kant_opt.schema import Limits, Request, to_json
 from kant_opt.study.instances import Instances, digest_of
 from kant_opt.study.rows import Key, Row, limits_text, read_rows, repair
-from kant_opt.study.task import Task, run_task
+from kant_opt.study.task import Task, end_run, run_task
 
 _AHEAD = 64
 """Runs handed to an executor before some come back: it need not hold a whole study of large requests."""
@@ -98,10 +98,11 @@ def key_of(task: Task) -> Key:
 def _loaded(instances: Iterable[str | Path | tuple[str, Request]]) -> Iterator[tuple[str, str, str]]:
     """Yield name, digest and the request as JSON: a worker elsewhere has no files of ours."""
     stored = Instances()
+    names = frozenset(stored.names())
     for instance in instances:
         if isinstance(instance, tuple):
             name, request = instance
-        elif isinstance(instance, Path) or (instance not in stored.names() and Path(instance).exists()):
+        elif isinstance(instance, Path) or (instance not in names and Path(instance).exists()):
             name, request = str(instance), read_request(instance)[0]
         else:
             name, request = instance, stored.load(instance)
@@ -125,9 +126,10 @@ def _run(tasks: Sequence[Task], executor: Executor | None, *, apart: bool) -> It
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield _result(future, running.pop(future))
-    finally:
-        for future in running:
-            future.cancel()
+    finally:  # the caller wants no more
+        for future, task in running.items():
+            if not future.cancel():
+                end_run(task)
 
 
 def _result(future: Future[Row], task: Task) -> Row:

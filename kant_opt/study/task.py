@@ -15,6 +15,10 @@ from kant_opt.schema import Limits, Request, parse
 from kant_opt.study.rows import Row
 
 
+_live: dict[Task, Worker] = {}
+"""The processes of the runs that go on in this one's threads."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One run, as plain data that any executor can send."""
@@ -49,7 +53,7 @@ def run_task(task: Task, apart: bool = True) -> Row:
             return measured(task)
         except Exception as error:
             return task.failed(f"error: {type(error).__name__}: {error}")
-    worker = Worker()
+    worker = _live[task] = _Once()
     late: list[bool] = []
 
     def end() -> None:
@@ -71,6 +75,13 @@ def run_task(task: Task, apart: bool = True) -> Row:
         return task.failed(f"error: {error}")
     finally:
         timer.cancel()
+        worker.kill()
+        _live.pop(task, None)
+
+
+def end_run(task: Task) -> None:
+    """End the process of a run that a thread of this process waits for, if there is one."""
+    if (worker := _live.get(task)) is not None:
         worker.kill()
 
 
@@ -115,3 +126,18 @@ def _used() -> tuple[float, int]:
 
 def _today() -> str:
     return datetime.now(UTC).date().isoformat()
+
+
+class _Once(Worker):
+    """A worker that stays ended: its time may be up before it is asked anything."""
+
+    _ended = False
+
+    def _start(self) -> None:
+        if self._ended:
+            raise WorkerDied("its process was ended")
+        super()._start()
+
+    def kill(self) -> None:
+        self._ended = True
+        super().kill()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from typer.testing import Result
 
+from kant_opt.backends import BACKENDS
+from kant_opt.backends.outside import Outside
 from kant_opt.io import save
 from kant_opt.schema import Request
 from kant_opt.study import read_rows, run_study
@@ -78,6 +81,13 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
         result = run(*args)
         assert result.exit_code == 2, result.output
         assert told in result.stderr
+
+
+def test_a_backend_of_another_package_is_listed_with_its_origin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BACKENDS, "_parts", dict(BACKENDS.items()))
+    BACKENDS.add("theirs", Outside(EntryPoint("theirs", "plug:place", "kant_opt.backends")))
+    (line,) = (line for line in run("backends").stdout.splitlines() if "theirs" in line)
+    assert line.split(maxsplit=1)[1].strip() == "from plug:place"
 
 
 def test_the_shipped_instances_are_listed_and_checked(run: Run) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from kant_opt.backends import BACKENDS, Answer, Backend
+from kant_opt.backends.outside import add_outside
 from kant_opt.errors import InputError, UnknownName
 from kant_opt.io import save
 from kant_opt.schema import Limits, Request
@@ -74,9 +75,10 @@ def test_serial_threads_and_processes_give_the_same_rows(tmp_path: Path) -> None
 # -- failures are rows -----------------------------------------------------------------------------
 
 
-def test_a_run_that_takes_too_long_is_ended_and_says_so() -> None:
-    row = run_task(task(time_s=0.01))
-    assert (row.status, row.reason, row.levels) == ("FAILED", "time: ended after 0.01 s", ())
+@pytest.mark.parametrize("time_s", [0.000_001, 0.01])  # before it is asked, and while it begins
+def test_a_run_that_takes_too_long_is_ended_and_says_so(time_s: float) -> None:
+    row = run_task(task(time_s=time_s))
+    assert (row.status, row.reason, row.levels) == ("FAILED", f"time: ended after {time_s:g} s", ())
 
 
 def test_a_run_that_needs_more_memory_says_so() -> None:
@@ -214,6 +216,27 @@ def test_a_study_killed_in_the_middle_goes_on_without_loss_or_double_rows(tmp_pa
     assert after[: len(before)] == before
     assert len(after) == len({row.key for row in after}) == 12
     assert {row.status for row in after} <= {"OPTIMAL", "FEASIBLE"}
+
+
+def test_a_caller_who_wants_no_more_does_not_wait_for_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while one thread's run sleeps for hours: its process is ended, so that the thread is."""
+    (tmp_path / "sleeper.py").write_text("import time\ndef sleep(request):\n    time.sleep(10_000)\n")
+    info = tmp_path / "sleeper-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sleeper\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[kant_opt.backends]\nsleeper = sleeper:sleep\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(BACKENDS, "_parts", dict(BACKENDS.items()))
+    add_outside()
+
+    def interrupt(row: Row, done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(2) as threads, pytest.raises(KeyboardInterrupt):
+        run_study(["toy/cut-gang"], ["sleeper", "first-fit"], executor=threads, out=tmp_path / "o", on_row=interrupt)
+    assert [row.backend for row in read_rows(tmp_path / "o")] == ["first-fit"]
 
 
 def test_two_studies_do_not_write_one_file(tmp_path: Path) -> None:
