@@ -46,6 +46,8 @@ class Order(ABC):
     name: str
     changes = False
     """True: keys change with time, and the queue is sorted anew at every event."""
+    by_priority = False
+    """Higher priority goes ahead, whatever else counts."""
 
     @abstractmethod
     def key(self, ticket: Ticket, board: Board) -> Key:

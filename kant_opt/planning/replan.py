@@ -14,9 +14,9 @@ from kant_opt.schema.plan import ChangeKind
 def replan(previous: Plan, request: Request, *, order: str = "priority", limits: Limits | None = None) -> Plan:
     """Plan `request`, the state of things now, so that nobody starts later than `previous` promised without need.
 
-    A promise gives way only to what runs longer or is new, to nodes that left, and to jobs of higher priority. Jobs
-    keep their nodes where these are still free. Where room came free, everybody is pulled forward as under
-    conservative backfilling. `plan_diff` tells what changed. Raises what `plan` raises.
+    A promise gives way only to what runs longer or is new, to nodes that left, and to jobs of higher priority if the
+    order minds it. Jobs keep their nodes where these are still free. Where room came free, everybody is pulled forward
+    as under conservative backfilling. `plan_diff` tells what changed. Raises what `plan` raises.
     """
     return plan(request, policy=Stable(previous), order=order, limits=limits)
 
@@ -81,8 +81,9 @@ class Stable(Conservative):
         A ticket without a promise that can be kept takes room from those of lower priority, as these come after it.
         """
         queue = board.still_waiting()
-        for priority in sorted({ticket.priority for ticket in queue}, reverse=True):
-            tickets = [ticket for ticket in queue if ticket.priority == priority]
+        ranks = {ticket: ticket.priority if board.order.by_priority else 0 for ticket in queue}
+        for rank in sorted(set(ranks.values()), reverse=True):
+            tickets = [ticket for ticket in queue if ranks[ticket] == rank]
             promised = sorted(tickets, key=lambda t: (self._start_of(t, board.now), t.position))
             for same_nodes in (True, False):
                 for ticket in promised:

@@ -293,6 +293,13 @@ def test_a_job_starts_after_those_it_names(policy: str) -> None:
     assert why(found, "never").jobs == ("old",)
 
 
+def test_who_comes_after_a_job_behind_it_keeps_its_place_ahead_of_others() -> None:
+    """ "second" is first in the queue, but comes after "first". It has its turn right behind that one, so "third", of
+    which no end is known, does not take the node from it."""
+    jobs = (gang("second", 1, walltime_s=5, after=("first",)), gang("first", 1, walltime_s=30), gang("third", 1))
+    assert starts(plan(one_node(*jobs))) == {"first": 0, "second": 30, "third": 35}
+
+
 def test_quotas_hold_at_every_instant() -> None:
     """Six GPUs, two for the queue: its jobs of two GPUs run one after another beside the others."""
     queue = Queue(name="q", quotas=(Quota(guaranteed=2),))
@@ -490,6 +497,16 @@ def test_replanning_an_unchanged_queue_changes_nothing() -> None:
     request = busy_cluster(8)
     first = plan(request)
     assert plan_diff(first, replan(first, request)).changes == ()
+
+
+def test_a_priority_that_the_order_does_not_mind_takes_no_promise() -> None:
+    """The node closes at 20: one job of 10 s can start after the 10 s of "old", the one that is first by "fifo"."""
+    closing = Reservation(name="upkeep", nodes=("n",), start_s=20)
+    jobs = (gang("first", 1, walltime_s=10), gang("great", 1, walltime_s=10, priority=1))
+    request = one_node(*jobs, allocations=(running("old", {"n": 1}, until_s=10),), reservations=(closing,))
+    before = plan(request, order="fifo")
+    assert starts(before) == starts(replan(before, request, order="fifo")) == {"first": 10}
+    assert starts(replan(before, request, order="priority")) == {"great": 10}
 
 
 def test_a_node_that_leaves_forces_only_those_it_held() -> None:

@@ -16,6 +16,7 @@ class FairShare(Order):
 
     name = "fair-share"
     changes = True
+    by_priority = True
 
     def key(self, ticket: Ticket, board: Board) -> Key:
         return -ticket.priority, board.used_by(ticket.tenant), ticket.submit, ticket.position

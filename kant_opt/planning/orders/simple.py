@@ -24,6 +24,7 @@ class Priority(Order):
     """Higher priority first, then by submission."""
 
     name = "priority"
+    by_priority = True
 
     def key(self, ticket: Ticket, board: Board) -> Key:
         return -ticket.priority, ticket.submit, ticket.position

@@ -25,23 +25,41 @@ def lay(space: Space, tickets: Iterable[Ticket], after: int) -> list[Claim]:
 
 
 def promise_earliest(board: Board, tickets: Iterable[Ticket]) -> None:
-    """Promise each ticket its earliest start, or start it where that is now; what it was promised stays if as early."""
+    """Promise each ticket its earliest start, or start it where that is now; what it was promised stays if as early.
+
+    A ticket ahead of one that it comes after has its turn right behind it, before all others.
+    """
+    behind: dict[str, list[Ticket]] = {}
     for ticket in tickets:
-        promised = board.promises.get(ticket)
-        if promised is not None:
-            board.space.cancel(promised)
-        ready = board.ready_at(ticket)
-        claim = None if ready is None else board.space.earliest(ticket, ready)
-        if promised is not None:
-            board.space.reserve(promised)
-            if claim is None or claim.start >= promised.start:
+        turns = [ticket]
+        while turns:
+            following = turns.pop(0)
+            if following in board.running:
                 continue
-        if claim is None:
-            continue
-        if claim.start == board.now:
-            board.start(claim, backfilled=ticket is not board.waiting[0])
-        else:
-            board.promise(claim)
+            ready = board.ready_at(following)
+            if ready is None:
+                for name in following.after:
+                    behind.setdefault(name, []).append(following)
+                continue
+            _promise_from(board, following, ready)
+            turns += [other for name in following.jobs for other in behind.pop(name, ())]
+
+
+def _promise_from(board: Board, ticket: Ticket, ready: int) -> None:
+    promised = board.promises.get(ticket)
+    if promised is not None:
+        board.space.cancel(promised)
+    claim = board.space.earliest(ticket, ready)
+    if promised is not None:
+        board.space.reserve(promised)
+        if claim is None or claim.start >= promised.start:
+            return
+    if claim is None:
+        return
+    if claim.start == board.now:
+        board.start(claim, backfilled=ticket is not board.waiting[0])
+    else:
+        board.promise(claim)
 
 
 @POLICIES.register("conservative")
