@@ -14,7 +14,6 @@ from kant_opt.engine import place
 from kant_opt.schema import Limits, Request, parse
 from kant_opt.study.rows import Row
 
-
 _live: dict[Task, Worker] = {}
 """The processes of the runs that go on in this one's threads."""
 
