@@ -96,9 +96,8 @@ def test_the_limit_that_bit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_deadline_ends_the_search() -> None:
     """With all the rounds asked for it would move gangs for a quarter of an hour of CPU."""
     started = process_time()
-    outcome = place(full(60, 15, 3), backend="search", limits=Limits(rounds=100_000, deadline_ms=700))
+    place(full(60, 15, 3), backend="search", limits=Limits(rounds=100_000, deadline_ms=700))
     assert process_time() - started < 10
-    assert outcome.reasons == ()
 
 
 def test_small_pods_on_broken_nodes_stay_where_the_greedy_put_them() -> None:

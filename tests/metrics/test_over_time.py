@@ -83,7 +83,8 @@ def test_gpus_that_are_out_count_as_not_there() -> None:
     """8 GPUs, 4 of them out in [10, 30): 4 used of 8, then of 4, then of 8. GAR 1/2, 1, 1/2; SOR 160 / 240."""
     over_time = OverTime([Held(0, 40, 4)], [], 8, out=[(10, 30, 4)])
     shares = over_time.shares(0, 40)
-    assert (shares.gar_mean, shares.gar_median, shares.sor) == (0.75, 0.5, pytest.approx(160 / 240))
+    assert (shares.gar_mean, shares.gar_median) == (0.75, 0.5)
+    assert shares.sor == pytest.approx(160 / 240)
     series = over_time.series(0, 40, num_bins=4)
     assert series.gar == (0.5, 1.0, 1.0, 0.5)
     assert series.sor == pytest.approx((0.5, 80 / 120, 120 / 160, 160 / 240))
