@@ -14,7 +14,7 @@ Source = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="File or folder that says what the cluster is and what waits: kant_opt's own JSON or YAML, the outputs of "
-        "Slurm, Kubernetes lists, openb tables; .gz too.",
+        "Slurm, Kubernetes lists with Kueue's, Volcano's or KAI's objects, openb tables and others; .gz too.",
         show_default=False,
     ),
 ]
