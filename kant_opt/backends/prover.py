@@ -19,6 +19,8 @@ from kant_opt.schema import Certificate, RentMarket, RentTable, TermName
 from kant_opt.view import Cluster, Free, Gang, Ints
 
 _WORTH_A_SOLVER_S = 0.5
+_NARROW = 2
+"""Gap that whole numbers may close: they raise the bound of fractions by one or two."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def find_proof(
     ):
         return Proof(found)
     bound, certificate = (_by_rents if facts.settled else _by_rents_of_any_set)(facts, rents, seconds)
-    if whole is not None and max(bound.value, found["traffic"].value) < values["traffic"]:
+    gap = values["traffic"] - max(bound.value, found["traffic"].value)
+    if whole is not None and 0 < gap <= max(_NARROW, values["traffic"] // 100):
         left = None if end is None else end - monotonic()
         better = _in_whole_numbers(facts, rents, values["traffic"], left, whole)
         if better.value > bound.value:

@@ -204,7 +204,8 @@ def _proof(
         gang for gang, why in answer.failed if why == "limit" or deadline.late or not explainer.impossible_alone(gang)
     ]
     seconds = deadline.seconds_left if prove else 0
-    stop = None if seconds == 0 or "traffic" in answer.bounds else deadline.stop
+    known = "traffic" in answer.bounds or task.order == "online"  # one by one, nobody waits for a solver
+    stop = None if seconds == 0 or known else deadline.stop
     return find_proof(task.cluster, explainer.before, possible, admitted, values, task.rents, seconds, whole=stop)
 
 
