@@ -40,8 +40,8 @@ bench-search: $(READY)    ## the table of docs/benchmarks/search.md
 	PYTHONPATH=tests $(BIN)/python -m bench.search_report
 
 bench-coupled: $(READY)   ## the tables of docs/benchmarks/coupled.md; runs are kept, a second call goes on
-	PYTHONPATH=tests $(BIN)/python -m bench.coupled_report run --out .benchmarks/coupled.jsonl --seconds 60
-	PYTHONPATH=tests $(BIN)/python -m bench.coupled_report table --out .benchmarks/coupled.jsonl --seconds 60
+	PYTHONPATH=tests $(BIN)/python -m bench.coupled_report run --out .benchmarks/coupled.jsonl --seconds 10
+	PYTHONPATH=tests $(BIN)/python -m bench.coupled_report table --out .benchmarks/coupled.jsonl --seconds 10
 
 bench-optima: $(READY)    ## the table of docs/benchmarks/known-optima.md
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.report
