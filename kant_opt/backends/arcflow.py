@@ -13,22 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from math import ceil
+from math import ceil, inf
 from time import monotonic
 
-import numpy as np
-
-from kant_opt.backends.lp import Row
+from kant_opt.backends.lp import WHOLE, Row, loaded
 from kant_opt.backends.rents import Choice, arcs
-from kant_opt.backends.solver import RawAnswer, Stop, within
-from kant_opt.backends.worker import give_back, hire, told_to_stop
+from kant_opt.backends.solver import Stop
+from kant_opt.backends.worker import call_in_time, told_to_stop
 from kant_opt.bounds.rents import Market
 
 MOST_ARCS = 60_000
 """Arcs beyond which no program in whole numbers is tried."""
 _LONGEST_S = 30.0
 _MOST_NODES = 2_000
-_PATIENCE_S = 0.03
 _FAR = 1_000_000
 _TOLERANCE = 1e-5
 
@@ -46,51 +43,18 @@ def fewest_cuts(
     costs_of, rows = arcs(market, choice)
     if len(rows) > MOST_ARCS:
         return None
-    worker = hire(("highspy",))
     limit = _LONGEST_S if seconds is None else seconds
-    until = monotonic() + limit
-
-    def ask(inner: Stop) -> RawAnswer:
-        inner.when_asked(worker.stop)
-        answer = worker.call(_bound, costs_of, rows, enough, until)
-        assert isinstance(answer, float)
-        proven = 0 <= answer < enough + _FAR  # what is beyond is a solver's infinity
-        return RawAnswer("UNKNOWN", values=[], bound=ceil(answer - _TOLERANCE) if proven else None)
-
-    try:
-        return within(limit, ask, patience=_PATIENCE_S, stop=stop, end=worker.kill).bound
-    finally:
-        give_back(worker)
+    found: float | None = call_in_time(_bound, costs_of, rows, enough, loads=("highspy",), seconds=limit, stop=stop)
+    if found is None or not 0 <= found < enough + _FAR:  # what is beyond is a solver's infinity
+        return None
+    return ceil(found - _TOLERANCE)
 
 
 def _bound(balances: Sequence[int], arcs: Sequence[Row], enough: int, until: float) -> float:
     """Return what HiGHS proves in time: arcs in whole numbers, their cost least, every balance at least as given."""
-    import highspy
-
-    highs = highspy.Highs()
-    for option, value in (
-        ("output_flag", False),
-        ("threads", 1),
-        ("mip_rel_gap", 0.0),
-        ("mip_abs_gap", 0.0),
-        ("mip_max_nodes", _MOST_NODES),
-        ("time_limit", max(0.01, until - monotonic())),
-    ):
-        highs.setOptionValue(option, value)
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = len(arcs), len(balances)
-    program.col_cost_ = np.array([cost for _, cost in arcs], dtype=np.float64)
-    program.col_lower_ = np.zeros(len(arcs))
-    program.col_upper_ = np.full(len(arcs), highspy.kHighsInf)
-    program.row_lower_ = np.array(balances, dtype=np.float64)
-    program.row_upper_ = np.full(len(balances), highspy.kHighsInf)
-    matrix = program.a_matrix_
-    matrix.format_ = highspy.MatrixFormat.kColwise
-    matrix.start_ = np.cumsum([0, *(len(terms) for terms, _ in arcs)])
-    matrix.index_ = np.array([i for terms, _ in arcs for i, _ in terms])
-    matrix.value_ = np.array([c for terms, _ in arcs for _, c in terms], dtype=np.float64)
-    program.integrality_ = [highspy.HighsVarType.kInteger] * len(arcs)
-    highs.passModel(program)
+    options = {**WHOLE, "mip_max_nodes": _MOST_NODES, "time_limit": max(0.01, until - monotonic())}
+    costs, most = [cost for _, cost in arcs], [inf] * len(balances)
+    highs = loaded(costs, balances, most, [terms for terms, _ in arcs], options, columns=True, whole=True)
     stop = told_to_stop()
     best = [0.0]
 

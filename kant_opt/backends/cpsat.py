@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -40,38 +40,53 @@ class CpSat(Solver):
             return RawAnswer("UNKNOWN", note="cp-sat takes no continuous variables")
         aim = Aim.of(level)
         model = _model(cp_model, program, aim, fixed, hint)
-        if wrong := model.validate():
-            return RawAnswer("UNKNOWN", note=f"cp-sat refuses the program: {wrong.strip()[:200]}")
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = effort.workers
-        solver.parameters.random_seed = effort.seed
-        solver.parameters.relative_gap_limit = 0.0
-        solver.parameters.absolute_gap_limit = 0.0
-        if effort.seconds is not None:
-            solver.parameters.max_time_in_seconds = max(0.001, effort.seconds - (perf_counter() - started))
-        if effort.work is not None:
-            solver.parameters.max_deterministic_time = effort.work
+        return search(cp_model, model, aim, effort, started, on_event, stop, lambda s: list(s.response_proto.solution))
 
-        class Events(cp_model.CpSolverSolutionCallback):
-            def on_solution_callback(self) -> None:
-                on_event("incumbent", aim.value(round(self.objective_value)))
 
-        def new_bound(value: float) -> None:
-            if (bound := aim.bound(value)) is not None:
-                on_event("bound", bound)
+def search(
+    cp_model: Any,
+    model: Any,
+    aim: Aim,
+    effort: Effort,
+    started: float,
+    on_event: OnEvent,
+    stop: Stop,
+    read: Callable[[Any], list[int]],
+) -> RawAnswer:
+    """Return what CP-SAT says about a model that minimises `aim`; `read` takes the point from the solver.
 
-        solver.best_bound_callback = new_bound
-        stop.when_asked(solver.stop_search)
-        if stop.asked:  # a search that is stopped before it starts is not stopped
-            return RawAnswer("UNKNOWN", note="stopped before it started")
-        word = _WORDS.get(solver.solve(model, Events()).name, "UNKNOWN")
-        seconds = perf_counter() - started
-        if word == "INFEASIBLE":
-            return RawAnswer(word, seconds=seconds)
-        bound = aim.bound(solver.best_objective_bound) if aim.terms else aim.constant
-        if word == "UNKNOWN":  # its numbers mean nothing then
-            return RawAnswer(word, seconds=seconds)
-        return RawAnswer(word, list(solver.response_proto.solution), None, bound, seconds)
+    `started` is when the effort's seconds began, on the performance counter.
+    """
+    if wrong := model.validate():
+        return RawAnswer("UNKNOWN", note=f"cp-sat refuses the program: {wrong.strip()[:200]}")
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = effort.workers
+    solver.parameters.random_seed = effort.seed
+    solver.parameters.relative_gap_limit = 0.0
+    solver.parameters.absolute_gap_limit = 0.0
+    if effort.seconds is not None:
+        solver.parameters.max_time_in_seconds = max(0.001, effort.seconds - (perf_counter() - started))
+    if effort.work is not None:
+        solver.parameters.max_deterministic_time = effort.work
+
+    class Events(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # the module is handed in
+        def on_solution_callback(self) -> None:
+            on_event("incumbent", aim.value(round(self.objective_value)))
+
+    def new_bound(value: float) -> None:
+        if (bound := aim.bound(value)) is not None:
+            on_event("bound", bound)
+
+    solver.best_bound_callback = new_bound
+    stop.when_asked(solver.stop_search)
+    if stop.asked:  # a search that is stopped before it starts is not stopped
+        return RawAnswer("UNKNOWN", note="stopped before it started")
+    word = _WORDS.get(solver.solve(model, Events()).name, "UNKNOWN")
+    seconds = perf_counter() - started
+    if word not in ("OPTIMAL", "FEASIBLE"):  # its numbers mean nothing then
+        return RawAnswer(word, seconds=seconds)
+    bound = aim.bound(solver.best_objective_bound) if aim.terms else aim.constant
+    return RawAnswer(word, read(solver), None, bound, seconds)
 
 
 def _model(cp_model: Any, program: Program, aim: Aim, fixed: Fixed, hint: Sequence[int] | None) -> Any:

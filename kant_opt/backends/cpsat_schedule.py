@@ -14,13 +14,12 @@ from math import gcd
 from time import perf_counter
 from typing import Any
 
+from kant_opt.backends.cpsat import search
 from kant_opt.backends.schedule import FixedGoals, ScheduleSolver
-from kant_opt.backends.solver import Aim, Effort, OnEvent, RawAnswer, Stop, Word
+from kant_opt.backends.solver import Aim, Effort, OnEvent, RawAnswer, Stop
 from kant_opt.formulation.program import Level
 from kant_opt.formulation.schedule import Goal, Schedule, ScheduleProgram
 from kant_opt.formulation.schedule_bounds import earliest_starts
-
-_WORDS: dict[str, Word] = {"OPTIMAL": "OPTIMAL", "FEASIBLE": "FEASIBLE", "INFEASIBLE": "INFEASIBLE"}
 
 
 class CpSatSchedule(ScheduleSolver):
@@ -44,30 +43,7 @@ class CpSatSchedule(ScheduleSolver):
 
         started = perf_counter()
         built = _Model(cp_model, program, goal, fixed, hint)
-        if wrong := built.model.validate():
-            return RawAnswer("UNKNOWN", note=f"cp-sat refuses the program: {wrong.strip()[:200]}")
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = effort.workers
-        solver.parameters.random_seed = effort.seed
-        solver.parameters.relative_gap_limit = 0.0
-        solver.parameters.absolute_gap_limit = 0.0
-        if effort.seconds is not None:
-            solver.parameters.max_time_in_seconds = max(0.001, effort.seconds - (perf_counter() - started))
-        if effort.work is not None:
-            solver.parameters.max_deterministic_time = effort.work
-
-        class Events(cp_model.CpSolverSolutionCallback):
-            def on_solution_callback(self) -> None:
-                on_event("incumbent", built.aim.value(round(self.objective_value)))
-
-        stop.when_asked(solver.stop_search)
-        if stop.asked:  # a search that is stopped before it starts is not stopped
-            return RawAnswer("UNKNOWN", note="stopped before it started")
-        word = _WORDS.get(solver.solve(built.model, Events()).name, "UNKNOWN")
-        seconds = perf_counter() - started
-        if word not in ("OPTIMAL", "FEASIBLE"):  # its numbers mean nothing then
-            return RawAnswer(word, seconds=seconds)
-        return RawAnswer(word, built.read(solver), None, built.aim.bound(solver.best_objective_bound), seconds)
+        return search(cp_model, built.model, built.aim, effort, started, on_event, stop, built.read)
 
 
 class _Model:

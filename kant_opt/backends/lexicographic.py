@@ -6,14 +6,14 @@ The answer at hand is the first point and every better one is checked before it 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 
 from kant_opt.backends.base import Answer, Deadline, Task
 from kant_opt.backends.placer import Placer, Taken
 from kant_opt.backends.prover import Proof, find_proof
-from kant_opt.backends.solver import ENDED, OUT_OF_MEMORY, Effort, Fixed, News, RawAnswer, Solver, Stop, checked, within
-from kant_opt.backends.worker import Worker, emit, limit_memory, told_to_stop
+from kant_opt.backends.solver import ENDED, OUT_OF_MEMORY, Effort, Fixed, News, RawAnswer, Solver, checked
+from kant_opt.backends.worker import Worker, ask
 from kant_opt.bounds import Bound
 from kant_opt.errors import InputError
 from kant_opt.formulation.classes import Fold
@@ -25,14 +25,7 @@ log = logging.getLogger("kant_opt")
 
 _KEPT_BACK = 0.1
 """Share of the time left that is kept for what comes after the search: verifying, measuring, explaining."""
-_STATES_PER_WORK = 1_000_000
-"""Count vectors of `Limits.search_states` that stand for one unit of a solver's work, some seconds."""
-_WORKERS_UNDER_A_CLOCK = 8
 _START_S = 0.3
-_PATIENCE_S = 0.03
-"""How long after its time a solver is told to stop, waited for then, and ended."""
-_OVERRUN = 0.05
-"""Share of its time by which a solver is told to stop earlier: most look at the clock now and then only."""
 
 
 class Clock:
@@ -157,41 +150,14 @@ class Search:
 
     def _ask(self, level: Level, fixed: Fixed, *, more_to_come: bool) -> RawAnswer:
         limits = self.task.limits
-        seconds = self.time.share(more_to_come)
-        effort = Effort(
-            seconds=seconds,
-            work=self.work * limits.search_states / _STATES_PER_WORK if seconds is None else None,
-            workers=limits.workers if seconds is None else max(limits.workers, _WORKERS_UNDER_A_CLOCK),
-            seed=limits.seed,
-        )
+        effort = Effort.of(limits, self.time.share(more_to_come), self.work)
 
         def on_event(kind: News, value: int) -> None:
             log.debug("%s: %s %s %d", self.name, level.name, kind, value)
             self.task.tell(self.name, level.name, kind, value)
 
-        def ask(stop: Stop) -> RawAnswer:
-            if self.worker is None:
-                return self.solver.solve(self.program, level, fixed, effort, hint, on_event, stop)
-            stop.when_asked(self.worker.stop)
-            until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
-            answer = self.worker.call(
-                _solve_there,
-                self.solver,
-                self.program,
-                level,
-                fixed,
-                effort,
-                until,
-                limits.memory_mb,
-                hint,
-                on_event=on_event,
-            )
-            assert isinstance(answer, RawAnswer)
-            return answer
-
-        hint = list(self.best)
-        end = None if self.worker is None else self.worker.kill
-        raw = within(seconds, ask, patience=_PATIENCE_S, stop=self.task.deadline.stop, end=end)
+        problem, hint, stop = (self.program, level, fixed), list(self.best), self.task.deadline.stop
+        raw = ask(self.solver, self.worker, problem, effort, hint, on_event, memory_mb=limits.memory_mb, stop=stop)
         return checked(self.program, level, fixed, raw)
 
     def _believed(self, raw: RawAnswer) -> bool:
@@ -273,23 +239,6 @@ class Search:
         taken = {gang.position: [t for p in gang.parts for t in by_part.get(id(p), [])] for gang in self.task.gangs}
         self.answer.taken = [(g, taken[g.position]) for g in self.task.gangs if _is_placed(g, jobs)]
         self.answer.failed = [(g, failures.get(id(g), "no_room")) for g in self.task.gangs if not _is_placed(g, jobs)]
-
-
-def _solve_there(
-    solver: Solver,
-    program: Program,
-    level: Level,
-    fixed: Fixed,
-    effort: Effort,
-    until: float | None,
-    memory_mb: int | None,
-    hint: list[int],
-) -> RawAnswer:
-    """Solve in the worker's process, whose start and imports may have used up some of the time."""
-    limit_memory(memory_mb)
-    if until is not None:
-        effort = replace(effort, seconds=max(0.0, until - monotonic()))
-    return solver.solve(program, level, fixed, effort, hint, emit, told_to_stop())
 
 
 def _is_placed(gang: Gang, jobs: set[str]) -> bool:

@@ -10,13 +10,22 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from time import monotonic
 
 from kant_opt.backends.base import Deadline
 from kant_opt.backends.lexicographic import Clock
-from kant_opt.backends.solver import ENDED, STOPPED, Effort, News, OnEvent, RawAnswer, Stop, settle, within
-from kant_opt.backends.worker import Worker, emit, give_back, hire, told_to_stop
+from kant_opt.backends.solver import (
+    ENDED,
+    OUT_OF_MEMORY,
+    STOPPED,
+    Effort,
+    News,
+    OnEvent,
+    Packaged,
+    RawAnswer,
+    Stop,
+    settle,
+)
+from kant_opt.backends.worker import Worker, ask, give_back, hire
 from kant_opt.formulation.schedule import Goal, Schedule, ScheduleProgram
 from kant_opt.formulation.schedule_bounds import ScheduleBound, schedule_bound
 from kant_opt.schema import Limits
@@ -25,25 +34,13 @@ log = logging.getLogger("kant_opt")
 
 FixedGoals = Sequence[tuple[Goal, int]]
 """Goals that may not become worse than the value beside them."""
-_STATES_PER_WORK = 1_000_000
-_WORKERS_UNDER_A_CLOCK = 8
 _PATIENCE_S = 0.03
 _PATIENCE = 0.02
 """The larger of these, the latter a share of its time, is how long a solver is waited for, see `within`."""
-_OVERRUN = 0.05
-"""As in `lexicographic`: what a limit of work means, how many workers, and when a solver is told to stop."""
 
 
-class ScheduleSolver(ABC):
-    """One solver of scheduling programs. Its packages are imported only when it solves."""
-
-    name: str
-    needs: tuple[str, ...] = ()
-    loads: tuple[str, ...] = ()
-
-    def available(self) -> bool:
-        """Return whether its packages are installed; looks, does not import."""
-        return all(find_spec(package) is not None for package in self.needs)
+class ScheduleSolver(Packaged, ABC):
+    """One solver of scheduling programs."""
 
     @abstractmethod
     def solve(
@@ -151,32 +148,23 @@ class _Run:
         return True
 
     def _ask(self, goal: Goal, *, more_to_come: bool) -> RawAnswer:
-        seconds, limits = self.time.share(more_to_come), self.limits
-        effort = Effort(
-            seconds=seconds,
-            work=limits.search_states / _STATES_PER_WORK if seconds is None else None,
-            workers=limits.workers if seconds is None else max(limits.workers, _WORKERS_UNDER_A_CLOCK),
-            seed=limits.seed,
-        )
+        effort = Effort.of(self.limits, self.time.share(more_to_come))
 
         def on_event(kind: News, value: int) -> None:
             log.debug("%s: %s %s %d", self.solver.name, goal.name, kind, value)
 
-        def ask(stop: Stop) -> RawAnswer:
-            if self.worker is None:
-                return self.solver.solve(self.program, goal, fixed, effort, hint, on_event, stop)
-            stop.when_asked(self.worker.stop)
-            until = None if seconds is None else monotonic() + (1 - _OVERRUN) * seconds
-            found = self.worker.call(
-                _solve_there, self.solver, self.program, goal, fixed, effort, until, hint, on_event=on_event
-            )
-            assert isinstance(found, RawAnswer)
-            return found
-
-        fixed, hint = list(self.fixed), self.answer.schedule
-        end = None if self.worker is None else self.worker.kill
-        patience = max(_PATIENCE_S, _PATIENCE * (seconds or 0))
-        return self._checked(goal, within(seconds, ask, patience=patience, stop=self.time.stop, end=end))
+        raw = ask(
+            self.solver,
+            self.worker,
+            (self.program, goal, list(self.fixed)),
+            effort,
+            self.answer.schedule,
+            on_event,
+            memory_mb=self.limits.memory_mb,
+            stop=self.time.stop,
+            patience=max(_PATIENCE_S, _PATIENCE * (effort.seconds or 0)),
+        )
+        return self._checked(goal, raw)
 
     def _checked(self, goal: Goal, raw: RawAnswer) -> RawAnswer:
         """Return `raw` with everything in it that does not hold taken out, and a note of it."""
@@ -202,7 +190,9 @@ class _Run:
         if note:
             self.answer.notes.append(f"{self.solver.name}: {note}")
             self.trusted = note in (ENDED, STOPPED)
-        if raw.word not in ("OPTIMAL", "INFEASIBLE"):
+        if note.startswith(OUT_OF_MEMORY):
+            self.answer.limit_hit = "memory"
+        elif raw.word not in ("OPTIMAL", "INFEASIBLE"):
             self.answer.limit_hit = self.answer.limit_hit or ("work" if self.time.end is None else "deadline")
         if raw.values is not None and raw.value is not None and (before is None or raw.value < before):
             self.answer.schedule = _schedule(self.program, raw.values)
@@ -211,18 +201,3 @@ class _Run:
 def _schedule(program: ScheduleProgram, values: Sequence[int]) -> Schedule:
     cut = len(program.activities)
     return Schedule(tuple(values[:cut]), tuple(values[cut:]))
-
-
-def _solve_there(
-    solver: ScheduleSolver,
-    program: ScheduleProgram,
-    goal: Goal,
-    fixed: FixedGoals,
-    effort: Effort,
-    until: float | None,
-    hint: Schedule | None,
-) -> RawAnswer:
-    """Solve in the worker's process, whose start and imports may have used up some of the time."""
-    if until is not None:
-        effort = replace(effort, seconds=max(0.0, until - monotonic()))
-    return solver.solve(program, goal, fixed, effort, hint, emit, told_to_stop())

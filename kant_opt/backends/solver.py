@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Literal
 
 from kant_opt.formulation.program import Level, Program, Sense, holds, value_of
+from kant_opt.schema import Limits
 
 log = logging.getLogger("kant_opt")
 
@@ -31,6 +32,9 @@ OUT_OF_MEMORY = "ran out of memory"
 """How the note of a solver begins that had too little."""
 STOPPED = "was stopped by the caller before it had a better point"
 """The note of a solver that the caller's wish to stop left without an answer."""
+_STATES_PER_WORK = 1_000_000
+"""Count vectors of `Limits.search_states` that stand for one unit of a solver's work, some seconds."""
+_WORKERS_UNDER_A_CLOCK = 8
 _GRACE_S = 1.0
 """How long a solver may take to come back with its best point when the caller wants to stop."""
 News = Literal["incumbent", "bound"]
@@ -46,6 +50,13 @@ class Effort:
     work: float | None
     workers: int = 1
     seed: int = 0
+
+    @classmethod
+    def of(cls, limits: Limits, seconds: float | None, share: float = 1.0) -> Effort:
+        """Return the seconds given, or without any that share of the limits' work, which repeats itself."""
+        if seconds is None:
+            return cls(None, share * limits.search_states / _STATES_PER_WORK, limits.workers, limits.seed)
+        return cls(seconds, None, max(limits.workers, _WORKERS_UNDER_A_CLOCK), limits.seed)
 
 
 @dataclass(frozen=True)
@@ -95,8 +106,8 @@ class Stop:
             call()
 
 
-class Solver(ABC):
-    """One program solver. Its packages are imported only when it solves."""
+class Packaged:
+    """What a solver needs. Its packages are imported only when it solves."""
 
     name: str
     needs: tuple[str, ...] = ()
@@ -107,6 +118,10 @@ class Solver(ABC):
     def available(self) -> bool:
         """Return whether its packages are installed; looks, does not import."""
         return all(find_spec(package) is not None for package in self.needs)
+
+
+class Solver(Packaged, ABC):
+    """One program solver."""
 
     @abstractmethod
     def solve(

@@ -13,16 +13,22 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from queue import SimpleQueue
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread
-from typing import IO, Any
+from time import monotonic
+from typing import IO, Any, Protocol
 
-from kant_opt.backends.solver import Stop
+from kant_opt.backends.solver import Effort, OnEvent, RawAnswer, Stop, within
 
 _START = "import sys; from kant_opt.backends.worker import _serve; _serve(sys.argv[1:])"
 _idle: dict[tuple[str, ...], list[Worker]] = {}
+_PATIENCE_S = 0.03
+"""How long after its time a process is told to stop, waited for then, and ended."""
+_OVERRUN = 0.05
+"""Share of its time by which a solver is told to stop earlier: most look at the clock now and then only."""
 
 
 class WorkerDied(Exception):
@@ -134,6 +140,67 @@ def _dismiss() -> None:
         workers.clear()
 
 
+class Asked(Protocol):
+    """What solves problems: a solver of programs or of schedules."""
+
+    def solve(self, *args: Any) -> RawAnswer:
+        """Return the best point and bound, from (*problem, effort, hint, on_event, stop)."""
+        ...
+
+
+def ask(
+    solver: Asked,
+    worker: Worker | None,
+    problem: tuple[Any, ...],
+    effort: Effort,
+    hint: Any,
+    on_event: OnEvent,
+    *,
+    memory_mb: int | None,
+    stop: Stop,
+    patience: float = _PATIENCE_S,
+) -> RawAnswer:
+    """Return what a solver says within its effort, from the worker's process; without one from a thread here.
+
+    `problem` is what its `solve` takes first. `stop` and `patience` as in `within`; raises nothing but
+    KeyboardInterrupt.
+    """
+
+    def now(inner: Stop) -> RawAnswer:
+        if worker is None:
+            return solver.solve(*problem, effort, hint, on_event, inner)
+        inner.when_asked(worker.stop)
+        until = None if effort.seconds is None else monotonic() + (1 - _OVERRUN) * effort.seconds
+        answer = worker.call(_solve, solver, problem, effort, until, memory_mb, hint, on_event=on_event)
+        assert isinstance(answer, RawAnswer)
+        return answer
+
+    end = None if worker is None else worker.kill
+    return within(effort.seconds, now, patience=patience, stop=stop, end=end)
+
+
+def call_in_time(
+    function: Callable[..., Any], *args: Any, loads: tuple[str, ...], seconds: float, stop: Stop
+) -> Any | None:
+    """Return function(*args, until), `until` on the monotonic clock, from a process that has imported `loads`.
+
+    None where it failed, or was ended as its time was up or somebody asked to stop.
+    """
+    worker, until = hire(loads), monotonic() + seconds
+    found: list[Any] = []
+
+    def now(inner: Stop) -> RawAnswer:
+        inner.when_asked(worker.stop)
+        found.append(worker.call(function, *args, until))
+        return RawAnswer("UNKNOWN", values=[])
+
+    try:
+        within(seconds, now, patience=_PATIENCE_S, stop=stop, end=worker.kill)
+    finally:
+        give_back(worker)
+    return found[0] if found else None
+
+
 # -- in the process of the worker ------------------------------------------------------------------
 
 _answers: IO[bytes] | None = None
@@ -162,6 +229,16 @@ def limit_memory(mebibytes: int | None) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         soft = hard if mebibytes is None else mebibytes << 20
         resource.setrlimit(resource.RLIMIT_DATA, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+
+
+def _solve(
+    solver: Asked, problem: tuple[Any, ...], effort: Effort, until: float | None, memory_mb: int | None, hint: Any
+) -> RawAnswer:
+    """Solve in this process, whose start and imports may have used up some of the time."""
+    limit_memory(memory_mb)
+    if until is not None:
+        effort = replace(effort, seconds=max(0.0, until - monotonic()))
+    return solver.solve(*problem, effort, hint, emit, told_to_stop())
 
 
 def _send(kind: str, what: object) -> None:

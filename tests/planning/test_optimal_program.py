@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
@@ -339,6 +340,18 @@ def test_one_whose_process_ends_is_forgotten() -> None:
     assert found.values == [30]
     assert "WorkerDied" in found.notes[0]
     assert solve(TIGHT, START).values == [20]  # the next one has a process again
+
+
+def take_memory(*_: object) -> RawAnswer:
+    return RawAnswer("FEASIBLE", [*BEST, len(bytearray(1 << 30))][:6])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limit on a process's own memory")
+def test_memory_is_limited_and_the_limit_named() -> None:
+    """A gibibyte is there to be had, but 500 MiB were allowed."""
+    limits = LIMITS.model_copy(update={"memory_mb": 500})
+    found = solve_schedule(TIGHT, START, Fake(take_memory), limits, Deadline(None))
+    assert (found.values, found.limit_hit) == ([30], "memory")
 
 
 def test_a_start_that_does_not_hold_is_noted() -> None:
