@@ -110,6 +110,8 @@ def measured(task: Task) -> Row:
 def _bounded(task: Task) -> Row:
     """Do the same within the task's memory; in a process that does nothing else."""
     limit_memory(task.memory_mb)
+    if task.memory_mb is not None and _used()[1] > task.memory_mb:  # a small request may ask for nothing more
+        raise MemoryError
     return measured(task)
 
 
