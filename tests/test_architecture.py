@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 RANK = {
-    "errors": 0, "units": 0, "registry": 0, "words": 0,
+    "errors": 0, "units": 0, "registry": 0, "shipped": 0, "words": 0,
     "schema": 1,
     "fabric": 2, "io": 2,
     "view": 3, "verify": 3, "metrics": 3,

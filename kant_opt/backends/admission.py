@@ -6,17 +6,14 @@ a knapsack (bounds.sets) and placed first; it counts only if it proves better.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-
-import numpy as np
 
 from kant_opt.backends.base import BACKENDS, Answer, Task
 from kant_opt.backends.ebinpack import EBinpack
 from kant_opt.backends.placer import Placer
+from kant_opt.backends.traffic import traffic_of
 from kant_opt.bounds import Facts, cheapest_sets, least_traffic
-from kant_opt.schema import Job
-from kant_opt.view import Gang, Ints, domain_counts
+from kant_opt.view import Gang
 
 _TRIES = 5
 """Orders in which a set of gangs is tried."""
@@ -41,9 +38,7 @@ def with_cheaper_set(task: Task, answer: Answer) -> Answer:
         for _, taken in other.taken:
             placer.release(taken)
     for _, taken in answer.taken:
-        for t in taken:
-            task.free.take(t.node, t.part.shape, t.pods, t.part.job.name, t.gpus or None)
-            task.quotas.charge(t.part, t.node, t.pods)
+        placer.take_again(taken)
     return answer
 
 
@@ -64,13 +59,12 @@ def _all_if_possible(task: Task, placer: Placer, gangs: list[Gang]) -> Answer:
 def _cheapest(task: Task, placer: Placer, answer: Answer) -> list[Gang] | None:
     """Return the set of gangs with the same worth of every class and the least traffic by counting; None where that is
     not less than the answer's, or not known."""
-    request, tree = task.cluster.request, task.cluster.tree
     facts = Facts(
         free=task.free,
         possible=[gang for gang, _ in answer.taken] + [g for g, _ in answer.failed if _fits(placer, g)],
         admitted=[gang for gang, _ in answer.taken],
         values={f"admitted[{priority}]": amount for priority, amount in _admitted(answer).items()},
-        traffic_weights=[0, *request.objective.weights_of(tree.levels[:-1]).values(), 0],
+        traffic_weights=task.cluster.traffic_weights,
     )
     found = cheapest_sets(facts, lambda gang: least_traffic(facts, gang))
     return None if found is None or found.cost >= traffic(task, answer) else found.gangs
@@ -102,26 +96,4 @@ def _admitted(answer: Answer) -> dict[int, int]:
 
 def traffic(task: Task, answer: Answer) -> int:
     """Return the term `traffic` of an answer."""
-    tree = task.cluster.tree
-    weights = list(enumerate(task.cluster.request.objective.weights_of(tree.levels[:-1]).values(), start=1))
-    total = 0
-    for gang, taken in answer.taken:
-        for job in gang.jobs:
-            pods: dict[int, int] = defaultdict(int)
-            for t in taken:
-                if t.part.job is job:
-                    pods[t.node] += t.pods
-            if pods and job.communication != "none":
-                for part in (part for part in gang.parts if part.job is job):
-                    for node, number in part.living.items():
-                        pods[node] += number
-                total += sum(w * _crossings(job, domain_counts(tree, pods, depth)) for depth, w in weights if w)
-    return total
-
-
-def _crossings(job: Job, pods: Ints) -> int:
-    """Return domains beyond the first, or pairs of pods in different domains, from pods per domain."""
-    if job.communication == "ring":
-        return int(np.count_nonzero(pods)) - 1
-    total = int(pods.sum())
-    return (total * total - int((pods * pods).sum())) // 2
+    return sum(traffic_of(task.cluster, gang, taken) for gang, taken in answer.taken)

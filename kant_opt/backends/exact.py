@@ -81,9 +81,7 @@ class Exact(Backend):
         else:
             self._search(task, answer, chosen, placer, time)
         for _, taken in answer.taken:
-            for part, node, count, gpus in taken:
-                task.free.take(node, part.shape, count, part.job.name, gpus or None)
-                task.quotas.charge(part, node, count)
+            placer.take_again(taken)
         return chosen is not None
 
     def _search(self, task: Task, answer: Answer, chosen: Fold, placer: Placer, time: Clock) -> None:

@@ -149,6 +149,8 @@ def _solve(task: Task, sorts: Sequence[_Sort], kinds: Sequence[_Kind]) -> list[l
     where that is not fewer than now, or nothing was found in time."""
     much = 1 + sum(len(kind.nodes) for kind in kinds if not kind.used)
     costs: list[int] = []
+    breaks: list[int] = []
+    """What each load does to the number of broken nodes."""
     rows: list[tuple[dict[int, int], int, int]] = []
     at: list[range] = []
     pods: list[dict[int, int]] = [{} for _ in sorts]
@@ -159,7 +161,8 @@ def _solve(task: Task, sorts: Sequence[_Sort], kinds: Sequence[_Kind]) -> list[l
             for s, count in enumerate(load):
                 if count:
                     pods[s][len(costs)] = count
-            costs.append(-much * filled if kind.used else much * (not filled) + 1)
+            breaks.append(-filled if kind.used else not filled)
+            costs.append(much * breaks[-1] + (not kind.used))
         rows.append((dict.fromkeys(at[-1], 1), 0, len(kind.nodes)))
     rows += [(terms, len(sort.pods), len(sort.pods)) for terms, sort in zip(pods, sorts, strict=True)]
     left = task.deadline.seconds_left
@@ -169,10 +172,7 @@ def _solve(task: Task, sorts: Sequence[_Sort], kinds: Sequence[_Kind]) -> list[l
     if values is None:
         return None
     broken = sum(len(kind.nodes) for kind in kinds if kind.used)
-    for kind, run in zip(kinds, at, strict=True):
-        for load, v in zip(kind.loads, run, strict=True):
-            filled = sum(n * sort.gpus for n, sort in zip(load, sorts, strict=True)) == kind.free
-            broken += values[v] * (-filled if kind.used else not filled)
+    broken += sum(change * value for change, value in zip(breaks, values, strict=True))
     here = np.zeros(len(task.cluster.nodes), dtype=bool)
     here[[node for kind in kinds for node in kind.nodes]] = True
     if broken >= int((task.free.is_broken() & here).sum()):

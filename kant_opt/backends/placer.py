@@ -68,6 +68,11 @@ class Placer:
             self.free.release(t.node, t.part.shape, t.pods, t.part.job.name, t.gpus)
             self.quotas.charge(t.part, t.node, -t.pods)
 
+    def take_again(self, taken: list[Taken]) -> None:
+        """Take the room of a gang that was given back, on the same GPUs where they are named."""
+        for t in taken:
+            self._take(t.part, t.node, t.pods, t.gpus or None)
+
     # -- sizes -----------------------------------------------------------------------------------
 
     def _elastic(self, gang: Gang) -> list[Taken] | Failure:

@@ -56,7 +56,7 @@ def find_proof(
         possible=possible,
         admitted=admitted,
         values=dict(values),
-        traffic_weights=[0, *objective.weights_of(cluster.tree.levels[:-1]).values(), 0],
+        traffic_weights=cluster.traffic_weights,
     )
     if objective.weights:
         return Proof({"weighted": _weighted(facts, objective.weights, values["weighted"], rents, seconds)})

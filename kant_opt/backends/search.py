@@ -70,7 +70,7 @@ def _better(task: Task, answer: Answer, area: Area) -> list[list[int]]:
     room = tree.sums(area.nodes.astype("int64"), depth)
     domains = [tuple(int(tree.of_node[d][n]) for d in range(1, depth + 1)) for n in tree.start[depth].tolist()]
     idle, used = _idle_and_used(task, area)
-    leaves = Leaves(room.tolist(), domains, _weights(task), idle.tolist(), used.tolist())
+    leaves = Leaves(room.tolist(), domains, task.cluster.traffic_weights[1:-1], idle.tolist(), used.tolist())
     items: dict[int, Item] = {}
     for k, loads in enumerate(area.items):
         shares: Shares = dict(Counter(tree.of_node[depth][list(loads.nodes)].tolist()))
@@ -123,17 +123,13 @@ def _item(area: Area, loads: Loads) -> Item:
     return Item(len(loads.nodes), loads.gang.common_depth, pods if job.communication == "all_to_all" else 0)
 
 
-def _weights(task: Task) -> list[int]:
-    return list(task.cluster.request.objective.weights_of(task.cluster.tree.levels[:-1]).values())
-
-
 def _bound(task: Task, area: Area, room: Ints) -> int:
     """Return what the ringing gangs of the area cost at least, wherever the other loads are."""
     gangs = [(item, item.gang) for item in area.items if item.gang and item.gang.jobs[0].communication == "ring"]
     if not gangs:
         return 0
     sizes = tuple((gang.name, len(item.nodes), gang.common_depth) for item, gang in gangs)
-    market = Market(task.cluster.tree, [0, *_weights(task), 0], sizes, room)
+    market = Market(task.cluster.tree, task.cluster.traffic_weights, sizes, room)
     rents = task.rents.of(market, task.deadline.seconds_left)
     return 0 if rents is None else max(0, market.bound(rents))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from kant_opt.errors import InputError, UnknownName
 from kant_opt.fabric.generators import GENERATORS, MOST_NODES, Generated
 from kant_opt.schema import FabricSpec, Node, parse
+from kant_opt.shipped import shipped
 
 _LARGEST_FILE = 4 << 20  # bytes; far more than a fabric needs to be written down
 _FIELDS = {"generator", "levels", "separate_roots", "domain", "uplink", "expect"}
@@ -27,7 +27,7 @@ _FIELDS = {"generator", "levels", "separate_roots", "domain", "uplink", "expect"
 
 def list_topologies() -> tuple[str, ...]:
     """Return the names of the topologies that ship with the project, sorted."""
-    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+    return tuple(sorted(path.stem for path in shipped("topologies").glob("*.toml")))
 
 
 def load_topology(name_or_path: str | Path) -> Generated:
@@ -44,18 +44,11 @@ def load_topology(name_or_path: str | Path) -> Generated:
         known = list_topologies()
         if name_or_path not in known:
             raise UnknownName("topology", name_or_path, known)
-        path = _folder() / f"{name_or_path}.toml"
+        path = shipped("topologies") / f"{name_or_path}.toml"
     try:
         return _fabric(_read(path))
     except InputError as error:
         raise error.within(path.name) from None
-
-
-def _folder() -> Path:
-    """Return where the topologies lie: inside an installed package, beside it in a checkout."""
-    package = Path(str(files("kant_opt")))
-    installed = package / "_data" / "topologies"
-    return installed if installed.is_dir() else package.parent / "topologies"
 
 
 def _read(path: Path) -> dict[str, Any]:

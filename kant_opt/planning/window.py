@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kant_opt.backends import Taken
+from kant_opt.backends.traffic import traffic_of
 from kant_opt.errors import InputError
 from kant_opt.planning.ticket import Claim, Ticket
 from kant_opt.planning.topological import TopologicalSpace
 from kant_opt.schema import Reservation
-from kant_opt.view import Cluster, Gang
+from kant_opt.view import Cluster
 
 
 class Offer(NamedTuple):
@@ -43,7 +43,7 @@ def offers(space: TopologicalSpace, ticket: Ticket, after: int, until: int) -> l
     found: list[Offer] = []
     claim = TopologicalSpace.earliest(space, ticket, after)
     while claim is not None and claim.start <= until:
-        offer = Offer(claim, traffic(space.cluster, claim))
+        offer = Offer(claim, _traffic(space.cluster, claim))
         if not found or offer.traffic < found[-1].traffic:
             found.append(offer)
         if not offer.traffic:
@@ -76,40 +76,14 @@ class PatientSpace(TopologicalSpace):
         """Return the claim to wait for: the least traffic, then the earliest; `first` where nothing saves enough."""
         since = self._since.setdefault(first.ticket, first.start)
         latest = since + self.patience.wait_s
-        if latest <= first.start or not (cost := traffic(self.cluster, first)):
+        if latest <= first.start or not (cost := _traffic(self.cluster, first)):
             return first
         later = offers(self, first.ticket, first.start + 1, latest)
         return later[-1].claim if later and cost - later[-1].traffic >= self.patience.saving else first
 
 
-def traffic(cluster: Cluster, claim: Claim) -> int:
-    """Return the term `traffic` of a claim's jobs, their living pods included: see models/README.md."""
+def _traffic(cluster: Cluster, claim: Claim) -> int:
     gang = claim.ticket.gang
     assert gang is not None, "a claim on nodes has a gang"
     assert claim.taken is not None, "a claim on nodes says which"
-    weights = cluster.request.objective.weights_of(cluster.tree.levels[:-1])
-    pods = _pods(gang, claim.taken)
-    total = 0
-    for job in gang.jobs:
-        for depth, level in enumerate(cluster.tree.levels[:-1], start=1):
-            counts: dict[int, int] = {}
-            for node, number in pods[job.name].items():
-                domain = int(cluster.tree.of_node[depth][node])
-                counts[domain] = counts.get(domain, 0) + number
-            if job.communication == "ring":
-                total += weights[level] * max(0, len(counts) - 1)
-            elif job.communication == "all_to_all":
-                everyone = sum(counts.values())
-                total += weights[level] * (everyone**2 - sum(n**2 for n in counts.values())) // 2
-    return total
-
-
-def _pods(gang: Gang, taken: list[Taken]) -> dict[str, dict[int, int]]:
-    """Return pods per job and node, living and new."""
-    found: dict[str, dict[int, int]] = {job.name: {} for job in gang.jobs}
-    for part in gang.parts:
-        for node, number in part.living.items():
-            found[part.job.name][node] = found[part.job.name].get(node, 0) + number
-    for t in taken:
-        found[t.part.job.name][t.node] = found[t.part.job.name].get(t.node, 0) + t.pods
-    return found
+    return traffic_of(cluster, gang, claim.taken)

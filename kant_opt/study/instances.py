@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 
 from kant_opt.errors import InputError, UnknownName
 from kant_opt.io import read_request
 from kant_opt.schema import Request, to_json
+from kant_opt.shipped import shipped
 from kant_opt.study.spans import SPANS, spans
 
 _SUFFIXES = (".json", ".json.gz", ".yaml")
@@ -32,7 +32,7 @@ class Instances:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         """Look at `folder`, or at the instances that ship with the project."""
-        self.folder = _shipped() if folder is None else Path(folder)
+        self.folder = shipped("instances") if folder is None else Path(folder)
         if not self.folder.is_dir():
             raise InputError("is no folder", place=str(self.folder), way_out="name the folder of the instances")
 
@@ -69,11 +69,4 @@ class Instances:
 
     def _made(self) -> frozenset[str]:
         """Return the names of the requests that are made: they belong to the shipped folder alone."""
-        return frozenset(SPANS) if self.folder == _shipped() else frozenset()
-
-
-def _shipped() -> Path:
-    """Return where the instances lie: inside an installed package, beside it in a checkout."""
-    package = Path(str(files("kant_opt")))
-    installed = package / "_data" / "instances"
-    return installed if installed.is_dir() else package.parent / "instances"
+        return frozenset(SPANS) if self.folder == shipped("instances") else frozenset()

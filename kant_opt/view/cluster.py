@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +94,11 @@ class Cluster:
             if gpu_milli:
                 self.asked_cpu += times * podset.count * podset.cpu_milli
                 self.asked_gpu_milli += times * podset.count * gpu_milli
+
+    @cached_property
+    def traffic_weights(self) -> tuple[int, ...]:
+        """What one more domain costs per depth, 0 for the whole fabric and for the nodes."""
+        return 0, *self.request.objective.weights_of(self.tree.levels[:-1]).values(), 0
 
     def whole_node(self, shape: Shape) -> bool:
         """Return whether pods of this shape take all GPUs of the largest node."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 
 from kant_opt.backends import BACKENDS, Answer, Backend, Deadline, Task
 from kant_opt.backends.exact import Exact
@@ -15,22 +15,13 @@ from kant_opt.fabric import build_fabric
 from kant_opt.schema import Objective, Request
 from kant_opt.testing.brute_force import brute_force
 from kant_opt.testing.builders import gang, racks
+from kant_opt.testing.calm import calm
 from kant_opt.testing.objective import evaluate
 from kant_opt.testing.strategies import requests
 from kant_opt.verify import RequestIndex, verify
 from kant_opt.view import Cluster, Free, Quotas, compile_gangs
 
 EXACT = [name for name, backend in BACKENDS.items() if backend.proves]
-
-
-def calm(examples: int) -> settings:
-    return settings(
-        deadline=None,
-        derandomize=True,
-        max_examples=examples,
-        phases=[phase for phase in Phase if phase is not Phase.explain],  # tracing costs more than solving
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-    )
 
 
 def solve(request: Request, backend: Backend) -> tuple[Answer, tuple[tuple[str, int], ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kant_opt import place
@@ -22,6 +22,7 @@ from kant_opt.formulation.classes import FILLINGS, Fold, fold, unfolded
 from kant_opt.schema import Objective, Request
 from kant_opt.testing.alike import alike_requests
 from kant_opt.testing.builders import gang, racks
+from kant_opt.testing.calm import calm
 from kant_opt.testing.objective import evaluate
 from kant_opt.testing.strategies import FAMILIES
 from kant_opt.verify import RequestIndex, verify
@@ -62,16 +63,6 @@ def folds(request: Request, choose: Choose) -> bool:
     cluster = Cluster(request, build_fabric(request.fabric, request.nodes))
     chosen = choose(cluster, Free(cluster), compile_gangs(cluster))
     return bool(chosen.classes) or any(len(parts) > 1 for parts in chosen.demands)
-
-
-def calm(examples: int) -> settings:
-    return settings(
-        deadline=None,
-        derandomize=True,
-        max_examples=examples,
-        phases=[phase for phase in Phase if phase is not Phase.explain],  # tracing costs more than solving
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-    )
 
 
 REQUESTS = alike_requests(without={"shares", "mib"})

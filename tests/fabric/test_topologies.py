@@ -58,7 +58,7 @@ def test_an_installed_package_has_its_own_folder(tmp_path: Path, monkeypatch: py
     for folder, name in (("kant_opt/_data/topologies", "mine"), ("topologies", "theirs")):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / f"{name}.toml").write_text(GENERATOR + "leaves = 1\nnodes_per_leaf = 1")
-    monkeypatch.setattr("kant_opt.fabric.topologies.files", lambda name: tmp_path / name)
+    monkeypatch.setattr("kant_opt.shipped.files", lambda name: tmp_path / name)
     assert list_topologies() == ("mine",)
     assert len(load_topology("mine")[1]) == 1
 

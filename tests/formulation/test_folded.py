@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kant_opt.fabric import build_fabric
@@ -27,17 +27,12 @@ from kant_opt.metrics import measure
 from kant_opt.schema import Job, PlacedJob, PlacedPods, Placement, Request
 from kant_opt.testing.alike import alike_requests
 from kant_opt.testing.builders import gang, podset, racks, running
+from kant_opt.testing.calm import calm
 from kant_opt.testing.strategies import placements
 from kant_opt.verify import verify
 from kant_opt.view import Cluster, Free, Gang, compile_gangs, shape_of
 
-CALM = settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=200,
-    phases=[phase for phase in Phase if phase is not Phase.explain],  # tracing costs more than the test
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
+CALM = calm(200)
 ALWAYS: list[Callable[[Cluster, Free, Sequence[Gang]], Fold]] = [
     partial(fold, fillings=FILLINGS[i:], always=True) for i in range(len(FILLINGS))
 ]

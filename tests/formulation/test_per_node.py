@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis.strategies import DataObject, data
 
 from kant_opt.fabric import build_fabric
@@ -10,17 +10,12 @@ from kant_opt.formulation.per_node import PerNode
 from kant_opt.formulation.registry import CONSTRAINTS, TERMS
 from kant_opt.metrics import MEASURES, measure
 from kant_opt.schema import Placement, Request
+from kant_opt.testing.calm import calm
 from kant_opt.testing.strategies import placements, requests
 from kant_opt.verify import RULES, verify
 from kant_opt.view import Cluster, Free, compile_gangs
 
-CALM = settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=200,
-    phases=[phase for phase in Phase if phase is not Phase.explain],  # tracing costs more than the test
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
+CALM = calm(200)
 
 
 def program_of(request: Request, *, everywhere: bool = False) -> PerNode:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
-from pathlib import Path
 from typing import Literal
 
 from kant_opt.errors import InputError
@@ -14,6 +12,7 @@ from kant_opt.formulation.minizinc.classes import alike_nodes, check_classes_are
 from kant_opt.formulation.minizinc.goals import goals_of
 from kant_opt.formulation.minizinc.tables import Table, Tables, Value
 from kant_opt.schema import Request
+from kant_opt.shipped import shipped
 
 Form = Literal["per_node", "classes"]
 """Which twin: the one with every node, exact for every request, or the one with classes of alike nodes."""
@@ -31,7 +30,7 @@ def to_mzn(
     request: Request, fabric: Fabric, *, form: Form = "per_node", goal: int = 0, kept: Sequence[int] = ()
 ) -> str:
     """Return twin and data as one MiniZinc text that includes no other file; raises as `to_dzn`."""
-    twin, rules = ((_models_folder() / f"{name}.mzn").read_text(encoding="utf-8") for name in (form, "rules"))
+    twin, rules = ((shipped("models") / f"{name}.mzn").read_text(encoding="utf-8") for name in (form, "rules"))
     data = to_dzn(request, fabric, form=form, goal=goal, kept=kept)
     return f"{twin.replace(_INCLUDE, rules)}\n% {'-' * 64} data\n{data}"
 
@@ -57,13 +56,6 @@ def to_dzn(
     return (
         "\n".join([*_heading(tables, cells), *(f"{name} = {_written(name, v)};" for name, v in values.items())]) + "\n"
     )
-
-
-def _models_folder() -> Path:
-    """Return where the twins lie: inside an installed package, beside it in a checkout."""
-    package = Path(str(files("kant_opt")))
-    installed = package / "_data" / "models"
-    return installed if installed.is_dir() else package.parent / "models"
 
 
 def _heading(tables: Tables, cells: Sequence[Sequence[str]]) -> Iterator[str]:
