@@ -90,7 +90,7 @@ class Worker:
     def _send(self, *message: object) -> None:
         assert self._process.stdin is not None
         with self._sending:
-            pickle.dump(message, self._process.stdin, protocol=5)
+            pickle.dump(pickle.dumps(message, protocol=5), self._process.stdin, protocol=5)
             self._process.stdin.flush()
 
     @property
@@ -276,15 +276,23 @@ def _listen(calls: SimpleQueue[tuple[Stop, Callable[..., Any], tuple[Any, ...]]]
     latest = Stop()
     while True:
         try:
-            function, *args = pickle.load(sys.stdin.buffer)  # noqa: S301  # from our own caller
+            message = pickle.load(sys.stdin.buffer)  # noqa: S301  # from our own caller
         except BaseException:  # the caller is gone, or there is no memory left to hear it
             _end_group(os.getpid())
             os._exit(0)
+        try:
+            function, *args = pickle.loads(message)  # noqa: S301
+        except Exception as error:  # what to call is not to be found here
+            function, args = _fail, [error]
         if function is None:
             latest.ask()
         else:
             latest = Stop()
             calls.put((latest, function, tuple(args)))
+
+
+def _fail(error: Exception) -> None:
+    raise error
 
 
 def _end_group(process: int) -> None:

@@ -226,6 +226,21 @@ def test_a_limit_on_memory_ends_with_its_call() -> None:
         worker.kill()
 
 
+def test_what_a_process_does_not_find_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that only this process can import, as one of a script or of a folder that was added later."""
+    worker = Worker()
+    try:
+        (tmp_path / "only_here.py").write_text("def one():\n    return 1\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        from only_here import one  # type: ignore[import-not-found]  # made just now
+
+        with pytest.raises(RuntimeError, match="ModuleNotFoundError: No module named 'only_here'"):
+            worker.call(one)
+        assert worker.call(len, [1, 2]) == 2  # in a new process
+    finally:
+        worker.kill()
+
+
 def test_who_hangs_is_ended_when_the_caller_wants_to_stop() -> None:
     stop = Stop()
     Timer(1.0, stop.ask).start()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
+from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
@@ -254,6 +255,13 @@ def test_an_early_bound_needs_no_solver() -> None:
 
 # -- solvers that crash, lie or hang ----------------------------------------------------------------
 
+
+@pytest.fixture(autouse=True)
+def _found_in_processes(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """Processes look for what they are to call where this one does."""
+    monkeypatch.syspath_prepend(root / "tests")
+
+
 Behave = Callable[[ScheduleProgram, Schedule | None], RawAnswer]
 
 
@@ -263,6 +271,7 @@ class Fake(ScheduleSolver):
 
     behave: Behave
     name = "fake"
+    loads = (__name__,)
 
     def solve(
         self,
@@ -331,6 +340,7 @@ def test_one_that_hangs_is_ended() -> None:
     started = monotonic()
     found = solve_schedule(TIGHT, START, Fake(hang), LIMITS, Deadline(600))
     assert found.values == [30]
+    assert found.notes == ["fake: did not stop in time and was ended"]
     assert found.limit_hit == "deadline"
     assert monotonic() - started < 20  # far below the minute that it sleeps, whatever else the machine does
 
@@ -339,19 +349,20 @@ def test_one_whose_process_ends_is_forgotten() -> None:
     found = solve_schedule(TIGHT, START, Fake(end_process), LIMITS, Deadline(None))
     assert found.values == [30]
     assert "WorkerDied" in found.notes[0]
+    assert "with code 3" in found.notes[0]
     assert solve(TIGHT, START).values == [20]  # the next one has a process again
 
 
 def take_memory(*_: object) -> RawAnswer:
-    return RawAnswer("FEASIBLE", [*BEST, len(bytearray(1 << 30))][:6])
+    return RawAnswer("FEASIBLE", [*BEST, len(bytearray(1 << 33))][:6])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limit on a process's own memory")
 def test_memory_is_limited_and_the_limit_named() -> None:
-    """A gibibyte is there to be had, but 500 MiB were allowed."""
+    """Eight gibibytes are asked for, and 500 MiB were allowed."""
     limits = LIMITS.model_copy(update={"memory_mb": 500})
     found = solve_schedule(TIGHT, START, Fake(take_memory), limits, Deadline(None))
-    assert (found.values, found.limit_hit) == ([30], "memory")
+    assert (found.values, found.limit_hit, found.notes) == ([30], "memory", ["fake: ran out of memory"])
 
 
 def test_a_start_that_does_not_hold_is_noted() -> None:
